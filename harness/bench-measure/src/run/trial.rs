@@ -31,6 +31,7 @@ use super::duet::{OtherLeft, Side};
 use crate::link::Link;
 use crate::owned_process::remove_if_empty;
 use crate::subject::{self, Place, Subject};
+use bench_model::load::UserStage;
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::{Capacity, Observation, Outcome, Sample, UpstreamUse, Warmup};
 use bench_model::plan::{Plan, Trial};
@@ -242,7 +243,7 @@ impl Bench<'_> {
         let allowed_ms = self.plan.campaign.connect_ms;
         // Users come and go, so there is no moment at which all are connected.
         let is_here = self.plan.hosts.is_none();
-        let holds = is_here && trial.rate.is_none() && !trial.tool.driver().has_users();
+        let holds = is_here && trial.rate.is_none() && self.plan.campaign.stages.is_none();
         let holding = seen.filter(|_| holds).map(|seen| Holding { seen, allowed_ms });
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;
@@ -342,7 +343,11 @@ impl Bench<'_> {
         let duration = Duration::from_millis(campaign.warmup_ms);
         let sampler = seen.map(|seen| sample(seen.pid, seen.at_rest, duration, None));
         let most = campaign.warmup_connections;
-        let load = self.load(trial, most.unwrap_or(u32::MAX).min(trial.connections), campaign.warmup_ms);
+        let connections = most.unwrap_or(u32::MAX).min(trial.connections);
+        let mut load = self.load(trial, connections, campaign.warmup_ms);
+        if campaign.stages.is_some() {
+            load.stages.push(UserStage { users: connections, duration_ms: campaign.warmup_ms });
+        }
         let bodies = self.bodies(trial, workload, Draw::WarmUp)?;
         let order = Order::new("warmup", trial.tool, load);
         let ended = self.run_load(trial, order, bodies, target);

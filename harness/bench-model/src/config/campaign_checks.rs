@@ -6,7 +6,6 @@ use anyhow::{Context, Result, ensure};
 
 use super::{Campaign, CampaignArm, Placement, View};
 use crate::field_checks::{distinct, known, within};
-use crate::load::LoadTool;
 
 /// The longest window, and that of a soak, in milliseconds.
 const LONGEST_MS: (u64, u64) = (600_000, 14_400_000);
@@ -55,7 +54,7 @@ impl Campaign {
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
         let closed = if self.has_closed_loop() { self.closed_loop_tools() } else { &[] };
-        let open_alone = closed.iter().find(|tool| !tool.can().closed_loop && !tool.driver().has_users());
+        let open_alone = closed.iter().find(|tool| !tool.can().closed_loop);
         ensure!(
             open_alone.is_none(),
             "field tool: {} sends at rates alone; give a table [open] with rates, or name another load tool",
@@ -76,12 +75,6 @@ impl Campaign {
         self.check_hold()?;
         self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
         self.check_layouts(searches)?;
-        ensure!(
-            self.tools().all(|tool| !tool.driver().has_users()),
-            "fields tool and open.tools: {} sends what users in stages send; give the campaign a table [stages] in \
-             place of it",
-            LoadTool::K6.name()
-        );
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Placement};
-use crate::field_checks::{distinct, known, within};
+use crate::field_checks::{distinct, within};
 use crate::load::{Level, LoadTool};
 
 /// The most that any rate may be, in requests a second.
@@ -118,7 +118,15 @@ impl Open {
         distinct("open.rates", &self.rates)?;
         self.rates.iter().try_for_each(|rate| within("open.rates", u64::from(*rate), 1, MOST_RATE))?;
         within("open.connections", self.connections.into(), 1, 60_000)?;
-        known("open.tools", &self.tools, "the load tools", &LoadTool::ALL)?;
+        if !self.tools.is_empty() {
+            distinct("open.tools", &self.tools)?;
+        }
+        let unfit = self.tools.iter().find(|tool| !tool.can().open_loop && !tool.can().limits_rate);
+        ensure!(
+            unfit.is_none(),
+            "field open.tools: {} sends at no rate; name another load tool",
+            unfit.map_or("", |tool| tool.name())
+        );
         if let Some(background) = &self.background {
             ensure!(
                 !self.wire,

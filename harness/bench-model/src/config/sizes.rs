@@ -177,11 +177,7 @@ impl Sizes {
              out"
         );
         let can = campaign.tool.can();
-        ensure!(
-            can.open_loop && !campaign.tool.driver().has_users(),
-            "field tool: {} holds no rate; give tool = \"rpc-load\"",
-            can.name
-        );
+        ensure!(can.open_loop, "field tool: {} holds no rate; give tool = \"rpc-load\"", can.name);
         within("sizes.p99_ms", self.p99_ms, 1, campaign.timeout_ms)?;
         distinct("sizes.rates", &self.rates)?;
         ensure!(self.rates.is_sorted(), "field sizes.rates: do not rise; write them from low to high");

@@ -221,7 +221,7 @@ fn rubbish_in_stages_is_named() {
         ("ledger_seed = 1", "ledger_seed = 1\ntransport = \"websocket\"", "environment.transport"),
     ];
     assert_campaign_refused("stages", &cases);
-    assert_campaign_refused("tools", &[("tools = [", "tools = [\"k6\", ", "a table [stages]")]);
+    assert_campaign_refused("tools", &[("tools = [", "tools = [\"k6\", ", "field open.tools: k6")]);
 }
 
 /// The same for bounds.

@@ -33,6 +33,7 @@ impl Driver for Bombardier {
             transports: &[Transport::Http],
             closed_loop: true,
             open_loop: false,
+            limits_rate: true,
             several_bodies: false,
             repeats_bodies: false,
             headers: false,

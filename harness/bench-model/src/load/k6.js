@@ -1,6 +1,7 @@
 // The load of rpc-bench's staged users, over HTTP or WebSocket. Every user sends one request a second and waits for its answer.
 // LOAD names a file of JSON: url, stages (users and milliseconds each), timeout_ms, and requests, each with the true answer as expected. Each
 // user has one of the requests for all of its time, so where there are as many as users, an answer to another user's shows.
+// Without stages it is a closed loop of so many connections for duration_ms: each sends the first request again once it has its answer.
 
 import { sleep } from 'k6';
 import { SharedArray } from 'k6/data';
@@ -29,22 +30,31 @@ const lag = new Trend('rpc_lag', true);
 // Until a connection could carry requests: TCP's handshake, and with WebSocket its own after that.
 const connecting = new Trend('rpc_connect', true);
 const failures = new Counter('rpc_failures');
+// Those of a closed loop that were given up.
+const timeouts = new Counter('rpc_timeouts');
 
 const SECOND_MS = 1000;
 const CONNECTED = '';
 
+const users = {
+  executor: 'ramping-vus',
+  startVUs: 0,
+  stages: load.stages.map(([users, ms]) => ({ target: users, duration: `${ms}ms` })),
+  // A user that leaves closes its connection at once.
+  gracefulRampDown: '0s',
+  gracefulStop: '0s',
+};
+const connections = {
+  executor: 'constant-vus',
+  exec: 'connection',
+  vus: load.connections,
+  duration: `${load.duration_ms}ms`,
+  gracefulStop: '0s',
+};
+
 export const options = {
-  scenarios: {
-    users: {
-      executor: 'ramping-vus',
-      startVUs: 0,
-      stages: load.stages.map(([users, ms]) => ({ target: users, duration: `${ms}ms` })),
-      // A user that leaves closes its connection at once.
-      gracefulRampDown: '0s',
-      gracefulStop: '0s',
-    },
-  },
-  summaryTrendStats: ['count', 'avg', 'min', 'med', 'p(90)', 'p(99)', 'p(99.9)', 'max'],
+  scenarios: load.stages.length > 0 ? { users } : { connections },
+  summaryTrendStats: ['count', 'avg', 'min', 'p(10)', 'p(25)', 'med', 'p(75)', 'p(90)', 'p(95)', 'p(99)', 'p(99.9)', 'p(99.99)', 'max'],
   // Tags cost time at each sample, and all requests are alike.
   systemTags: [],
 };
@@ -273,7 +283,40 @@ export default async function user() {
   }
 }
 
+// A connection of a closed loop; k6 calls it again and again. As plain as what k6's documentation shows.
+const closed = load.stages.length > 0 ? '' : JSON.stringify(asked[1].request);
+const closedParams = { headers: { 'Content-Type': 'application/json' }, responseType: 'none', timeout: load.timeout_ms };
+
+export function connection() {
+  if (load.url.startsWith('ws:')) {
+    overOneSocket();
+    return;
+  }
+  const { status, error_code: error } = http.post(load.url, closed, closedParams);
+  if (error === 1050) {
+    timeouts.add(1);
+  } else if (status !== 200) {
+    failures.add(1);
+  }
+}
+
+function overOneSocket() {
+  const socket = new WebSocket(load.url);
+  let sent;
+  const send = () => {
+    sent = now();
+    socket.send(closed);
+  };
+  socket.onopen = send;
+  socket.onmessage = () => {
+    latency.add(now() - sent);
+    send();
+  };
+  socket.onerror = () => failures.add(1);
+}
+
 // The harness reads it from standard output.
 export function handleSummary(data) {
-  return { stdout: `${JSON.stringify(data.metrics)}\n` };
+  const ran = { values: { count: data.state.testRunDurationMs } };
+  return { stdout: `${JSON.stringify({ ...data.metrics, ran })}\n` };
 }

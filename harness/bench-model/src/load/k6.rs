@@ -1,6 +1,9 @@
-//! k6 2.2.0, for users who come and go in stages, over HTTP or WebSocket.
+//! k6 2.2.0, for users who come and go in stages, and for a closed loop; over HTTP or WebSocket.
 //!
-//! What each user does is in `k6.js`, the same for both transports and by one clock. In a mix each user has a request
+//! In a closed loop each connection is a user without a pause that checks the status alone, and k6's summary has the
+//! figures. Over WebSocket it gives no request up, so one that is never answered is not counted.
+//!
+//! What each user in stages does is in `k6.js`, the same for both transports and by one clock. In a mix each user has a request
 //! of its own, which it sends again and again. A user waits for its answer before its next request is sent; what is
 //! late by that is sent at once. A user that leaves closes its connection, and what it still waited for is counted by
 //! itself. k6's samples are read from its CSV; its summary is what it prints, and its dashboard is exported. Each
@@ -20,8 +23,9 @@ use serde_json::{Value, json};
 use self::samples::Samples;
 use super::bodies::Bodies;
 use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
+use super::sample_details::Details;
 use super::toolchain::Build;
-use super::{Load, UserStage};
+use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;
 
 pub use self::staged::{Second, Staged};
@@ -32,8 +36,28 @@ const SCRIPT: &str = include_str!("k6.js");
 /// The address of a Prometheus that takes remote writes, where k6's samples are to be watched too: see docs/WATCH.md.
 const REMOTE_WRITE: &str = "K6_PROMETHEUS_RW_SERVER_URL";
 
-/// The metrics of the script.
+/// The metrics of the script, and k6's own of HTTP.
 const LATENCY: &str = "rpc_latency";
+const HTTP_LATENCY: &str = "http_req_duration";
+const FAILURES: &str = "rpc_failures";
+const TIMEOUTS: &str = "rpc_timeouts";
+/// How long k6 ran, in milliseconds.
+const RAN: &str = "ran";
+
+/// The quantiles of k6's summary: as it names them, and the probability.
+const QUANTILES: [(&str, f64); 11] = [
+    ("min", 0.0),
+    ("p(10)", 0.1),
+    ("p(25)", 0.25),
+    ("med", 0.5),
+    ("p(75)", 0.75),
+    ("p(90)", 0.9),
+    ("p(95)", 0.95),
+    ("p(99)", 0.99),
+    ("p(99.9)", 0.999),
+    ("p(99.99)", 0.9999),
+    ("max", 1.0),
+];
 
 /// The kinds of failures that are wrong answers, and what the kinds of JSON-RPC errors begin with, as the script calls
 /// them.
@@ -52,8 +76,9 @@ impl Driver for K6 {
         &About {
             name: "k6",
             transports: &[Transport::Http, Transport::WebSocket],
-            closed_loop: false,
+            closed_loop: true,
             open_loop: false,
+            limits_rate: false,
             several_bodies: true,
             repeats_bodies: false,
             headers: false,
@@ -85,18 +110,16 @@ impl Driver for K6 {
         let written = users(load, url, known.iter().map(|known| (known.body.as_str(), known.truth.exact())))?;
         let context = || format!("can't write {}", files.requests.display());
         std::fs::write(&files.requests, written.to_string()).with_context(context)?;
-        let dashboard = files.requests.with_extension("html");
-        let mut args = vec![
-            "run".to_owned(),
-            "--quiet".to_owned(),
-            "--no-color".to_owned(),
-            "--no-usage-report".to_owned(),
-            "--log-format=raw".to_owned(),
-            format!("--env=LOAD={}", absolute(&files.requests)?),
-            format!("--out=csv=fileName={},timeFormat=unix_micro", absolute(&files.answered)?),
+        let mut args: Vec<String> = ["run", "--quiet", "--no-color", "--no-usage-report", "--log-format=raw"]
+            .map(str::to_owned)
+            .into();
+        args.push(format!("--env=LOAD={}", absolute(&files.requests)?));
+        if !load.stages.is_empty() {
+            let dashboard = absolute(&files.requests.with_extension("html"))?;
+            args.push(format!("--out=csv=fileName={},timeFormat=unix_micro", absolute(&files.answered)?));
             // Without a port it serves no page while it runs.
-            format!("--out=web-dashboard=port=-1&period=1s&export={}", absolute(&dashboard)?),
-        ];
+            args.push(format!("--out=web-dashboard=port=-1&period=1s&export={dashboard}"));
+        }
         // k6 reads the address there by itself, and sends its samples on while it runs.
         if std::env::var_os(REMOTE_WRITE).is_some() {
             args.push("--out=experimental-prometheus-rw".to_owned());
@@ -108,18 +131,21 @@ impl Driver for K6 {
     fn read(&self, load: &Load, _: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
         let summary: BTreeMap<String, Metric> =
             serde_json::from_str(&text(printed)?).context("k6 printed no summary")?;
+        if load.stages.is_empty() {
+            return closed(&summary).map(|sample| Reading::Sample(Box::new(sample)));
+        }
         let context = || format!("k6's samples {}", files.answered.display());
         let samples = File::open(&files.answered).map_err(Into::into).and_then(Samples::read);
         let samples = samples.with_context(context)?;
-        let count = |metric: &str| summary.get(metric).map_or(0.0, |metric| metric.values.count) as u64;
         ensure!(
-            samples.ended() == count(LATENCY),
+            samples.ended() == count(&summary, LATENCY),
             "k6's summary has {} requests and its samples {}: they were cut off",
-            count(LATENCY),
+            count(&summary, LATENCY),
             samples.ended()
         );
-        let bytes = (count("data_received"), count("data_sent"));
-        staged::sample(samples, duration_ms(load), bytes).map(|sample| Reading::Sample(Box::new(sample)))
+        let bytes = (count(&summary, "data_received"), count(&summary, "data_sent"));
+        let duration_ms = load.stages.iter().map(|stage| stage.duration_ms).sum();
+        staged::sample(samples, duration_ms, bytes).map(|sample| Reading::Sample(Box::new(sample)))
     }
 
     fn said_nothing(&self, stderr: &str) -> bool {
@@ -134,19 +160,58 @@ impl Driver for K6 {
     }
 }
 
-/// A metric of k6's summary.
+/// A metric of k6's summary: counters have a `count`, trends the names of [`QUANTILES`] too, in milliseconds.
 #[derive(Deserialize)]
 struct Metric {
-    values: Values,
+    values: BTreeMap<String, f64>,
 }
 
-#[derive(Deserialize)]
-struct Values {
-    #[serde(default)]
-    count: f64,
+fn count(summary: &BTreeMap<String, Metric>, metric: &str) -> u64 {
+    summary.get(metric).and_then(|metric| metric.values.get("count")).map_or(0, |count| *count as u64)
 }
 
-/// What the script reads: requests, and the true answers where they are known.
+/// What k6 saw of a closed loop.
+///
+/// # Errors
+/// Its summary has no latencies, or not how long it ran.
+fn closed(summary: &BTreeMap<String, Metric>) -> Result<LoadSample> {
+    let latencies = summary.get(HTTP_LATENCY).or_else(|| summary.get(LATENCY));
+    let latencies = &latencies.context("k6 sent no request")?.values;
+    let us = |name: &str| {
+        let ms = latencies.get(name).with_context(|| format!("k6's summary has no {name}"))?;
+        Ok::<f64, anyhow::Error>(ms * 1e3)
+    };
+    let quantiles = QUANTILES.iter().map(|(name, of)| Ok((*of, us(name)?))).collect::<Result<_>>()?;
+    let latency_us = Latency {
+        mean: us("avg")?,
+        p50: us("med")?,
+        p90: us("p(90)")?,
+        p99: us("p(99)")?,
+        p999: Some(us("p(99.9)")?),
+        max: us("max")?,
+    };
+    let ran_ms = count(summary, RAN);
+    ensure!(ran_ms > 0, "k6 took no time");
+    let ended = latencies.get("count").map_or(0, |count| *count as u64);
+    let failed = [("timeout", TIMEOUTS), ("failed", FAILURES)];
+    let failed = failed.map(|(kind, metric)| (kind.to_owned(), count(summary, metric)));
+    let failed: BTreeMap<String, u64> = failed.into_iter().filter(|(_, count)| *count > 0).collect();
+    Ok(LoadSample {
+        succeeded: ended.saturating_sub(failed.values().sum()),
+        failed,
+        time_taken_s: ran_ms as f64 / 1e3,
+        bytes_read: count(summary, "data_received"),
+        bytes_written: Some(count(summary, "data_sent")),
+        latency_us,
+        quantiles,
+        open: None,
+        series: Vec::new(),
+        staged: None,
+        details: Details::default(),
+    })
+}
+
+/// What the script reads: requests, the true answers where they are known, and the load; a closed loop has no stages.
 fn users<'a>(
     load: &Load,
     url: &str,
@@ -163,25 +228,15 @@ fn users<'a>(
     };
     let requests: Vec<Value> = requests.into_iter().map(request).collect::<Result<_>>()?;
     ensure!(!requests.is_empty(), "k6 got no request for its users");
-    let stages: Vec<(u32, u64)> = stages(load).iter().map(|stage| (stage.users, stage.duration_ms)).collect();
+    let stages: Vec<(u32, u64)> = load.stages.iter().map(|stage| (stage.users, stage.duration_ms)).collect();
     Ok(json!({
         "url": url,
         "requests": requests,
         "stages": stages,
+        "connections": load.connections,
+        "duration_ms": load.duration_ms,
         "timeout_ms": load.timeout_ms,
     }))
-}
-
-/// The stages of a load: its own, or one in which all of its users come.
-fn stages(load: &Load) -> Vec<UserStage> {
-    if !load.stages.is_empty() {
-        return load.stages.clone();
-    }
-    vec![UserStage { users: load.connections, duration_ms: load.duration_ms }]
-}
-
-fn duration_ms(load: &Load) -> u64 {
-    stages(load).iter().map(|stage| stage.duration_ms).sum()
 }
 
 /// k6 takes a relative path in its script for one from the script's folder.

@@ -134,8 +134,7 @@ pub struct Load {
     pub rate: Option<u32>,
     /// The tool's HTTP client.
     pub client: Client,
-    /// The stages in which users come and go, for a tool that has users; where empty, `connections` of them come over
-    /// `duration_ms`.
+    /// The stages in which users come and go, for a tool that has users.
     pub stages: Vec<UserStage>,
     /// What reaching the server takes.
     #[serde(flatten)]

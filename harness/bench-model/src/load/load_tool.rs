@@ -21,9 +21,10 @@ pub struct About {
     pub name: &'static str,
     /// How it can reach a server.
     pub transports: &'static [Transport],
-    /// Open loops: requests are sent at a rate, whatever became of earlier ones. A tool without it may still take a
-    /// rate as an upper limit, for comparison.
+    /// Open loops: requests are sent at a rate, whatever became of earlier ones.
     pub open_loop: bool,
+    /// Closed loops with an upper limit on their rate, for comparison.
+    pub limits_rate: bool,
     /// Whether it has closed loops.
     pub closed_loop: bool,
     /// Open loops with more than one body.

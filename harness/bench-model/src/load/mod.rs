@@ -40,7 +40,7 @@ pub enum LoadTool {
     RpcLoad,
     /// Closed loop, in C; for comparison.
     Wrk,
-    /// Users who come and go in stages, each of whom sends one request a second.
+    /// Users who come and go in stages, each of whom sends one request a second; and a closed loop.
     K6,
 }
 

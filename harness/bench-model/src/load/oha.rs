@@ -41,6 +41,7 @@ impl Driver for Oha {
             transports: &[Transport::Http],
             closed_loop: false,
             open_loop: true,
+            limits_rate: false,
             several_bodies: true,
             repeats_bodies: false,
             headers: false,

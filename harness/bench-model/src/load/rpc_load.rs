@@ -38,6 +38,7 @@ impl Driver for RpcLoad {
             transports: &Transport::ALL,
             closed_loop: true,
             open_loop: true,
+            limits_rate: false,
             several_bodies: true,
             repeats_bodies: true,
             headers: true,

@@ -39,6 +39,7 @@ impl Driver for Vegeta {
             transports: &[Transport::Http],
             closed_loop: false,
             open_loop: true,
+            limits_rate: false,
             several_bodies: true,
             repeats_bodies: false,
             headers: false,

@@ -33,6 +33,7 @@ impl Driver for Wrk {
             transports: &[Transport::Http],
             closed_loop: true,
             open_loop: false,
+            limits_rate: false,
             several_bodies: false,
             repeats_bodies: false,
             headers: false,

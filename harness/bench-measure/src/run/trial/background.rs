@@ -51,7 +51,7 @@ impl Bench<'_> {
         holding: Option<Holding>,
     ) -> Ended<ReadyWindow> {
         let (what, tool) = (trial.tool.name(), trial.tool);
-        let stages = self.plan.campaign.stages.as_ref().filter(|_| tool.driver().has_users());
+        let stages = self.plan.campaign.stages.as_ref();
         let load = Load {
             stages: stages.map_or_else(Vec::new, Stages::scaled),
             ..self.load(trial, trial.connections, duration_ms)

@@ -253,7 +253,7 @@ impl Runner<'_> {
         let began = SystemTime::now();
         let limits = Limits { niceness: prepared.niceness, ..Limits::default() };
         let mut tool = Owned::spawn_with(program, &invocation.args, &output, self.placement, limits)?;
-        let watched = driver.has_users().then(|| watch_cpu(tool.pid(), load));
+        let watched = (!load.stages.is_empty()).then(|| watch_cpu(tool.pid(), load));
         let connecting = match holding {
             Some(holding) => holding.connect(load.connections, &mut tool, self.interrupt)?,
             None => None,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::load::LoadSample;
+use crate::load::{LoadSample, UserStage};
 use crate::workload::requests::Known;
 
 /// Two users over two seconds: the clock began at 1,000,000 µs, the third request failed, and the fifth had no end.
@@ -24,7 +24,8 @@ rpc_lag,2990000,0.000000,,
 ";
 
 fn load() -> Load {
-    Load { connections: 2, duration_ms: 2_000, timeout_ms: 500, ..Load::default() }
+    let stages = vec![UserStage { users: 2, duration_ms: 2_000 }];
+    Load { connections: 2, duration_ms: 2_000, timeout_ms: 500, stages, ..Load::default() }
 }
 
 fn files(dir: &std::path::Path, csv: &str) -> Files {
@@ -114,11 +115,39 @@ fn the_script_gets_the_request_the_answer_and_the_stages() {
     };
     assert_eq!([of(0), of(1)], [(&json!("getSlot"), &json!(7)), (&json!("getHealth"), &json!(8))]);
     assert!(invocation.args.iter().any(|arg| arg.ends_with("k6.html")), "{:?}", invocation.args);
-    assert_eq!(duration_ms(&load), 1_500);
     for body in ["", "[]", "getSlot"] {
         assert!(prepared(&[known(body, 7)]).unwrap_err().to_string().contains("its own id"));
     }
     assert!(prepared(&[]).unwrap_err().to_string().contains("no request"));
+}
+
+#[test]
+fn a_closed_loop_is_read_from_the_summary() {
+    let load = Load { stages: Vec::new(), ..load() };
+    let dir = tempfile::tempdir().unwrap();
+    let read = |summary: &Value| -> Result<LoadSample> {
+        let mut printed = summary.to_string().into_bytes();
+        printed.push(b'\n');
+        match K6.read(&load, 0, &files(dir.path(), ""), &mut printed.as_slice())? {
+            Reading::Sample(sample) => Ok(*sample),
+            Reading::Records(_) => panic!("k6 has no records"),
+        }
+    };
+    let mut summary: Value =
+        serde_json::from_str(include_str!("../../../tests/fixtures/k6-2.2.0-closed.json")).unwrap();
+    let sample = read(&summary).unwrap();
+    let ended = summary[HTTP_LATENCY]["values"]["count"].as_u64().unwrap();
+    assert_eq!((sample.succeeded, sample.failures()), (ended, 0));
+    assert!((0.9..1.2).contains(&sample.time_taken_s), "{}", sample.time_taken_s);
+    let latency = sample.latency_us;
+    assert!(latency.p50 > 1.0 && latency.p50 <= latency.p90 && latency.p90 <= latency.p99, "{latency:?}");
+    assert!(sample.quantiles.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1));
+    summary[TIMEOUTS] = json!({ "values": { "count": 3.0 } });
+    let late = read(&summary).unwrap();
+    assert_eq!((late.succeeded, late.failed["timeout"]), (ended - 3, 3));
+    summary[HTTP_LATENCY]["values"].as_object_mut().unwrap().remove("p(99)");
+    assert!(read(&summary).unwrap_err().to_string().contains("has no p(99)"));
+    assert!(read(&json!({})).unwrap_err().to_string().contains("sent no request"));
 }
 
 #[test]
