@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde::de::IgnoredAny;
@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::mix::{MOST_WEIGHT, check_method};
-use super::schema::Schema;
 use super::text_file::{Lines, TextFile};
-use super::truth::Expected;
+use super::truth::{Differing, Expected};
 use crate::field_checks::within;
 
 /// Requests in a file.
@@ -24,8 +23,9 @@ pub struct Corpus {
     pub order: Order,
     /// What answers must be to requests that do not say so themselves.
     pub expected: Expected,
-    /// The schemas that its lines name, by their paths as these stand in the lines.
-    pub schemas: BTreeMap<PathBuf, Schema>,
+    /// What its lines name of files and servers, as found: schemas by their paths as these stand in the lines, and
+    /// references by their servers.
+    pub found: BTreeMap<String, Expected>,
 }
 
 /// In which order a corpus is sent.
@@ -82,35 +82,57 @@ impl Call {
             !is_whole,
             "field expected: each request has an id of its own; give result in place of answer"
         );
-        let is_other = matches!(expected, Some(Expected::Reference(..)));
-        ensure!(!is_other, "field expected: a reference is that of all lines; name it in the workload");
         Ok(Self { weight, method, params, expected })
+    }
+}
+
+/// What of an expectation must be found: the path of a schema, or the name of a server.
+fn name(expected: &Expected) -> Option<String> {
+    match expected {
+        Expected::Schema(schema) => Some(format!("schema {}", schema.path.display())),
+        Expected::Reference(reference, _) => Some(format!("reference {}", reference.server)),
+        _ => None,
     }
 }
 
 impl Corpus {
     pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
         self.expected.locate(folder).context("field expected")?;
-        let schemas = &mut self.schemas;
+        let found = &mut self.found;
         self.requests
             .locate(folder, |line| {
-                let Some(Expected::Schema(mut schema)) = Call::parse(line)?.expected else { return Ok(()) };
-                if let Entry::Vacant(new) = schemas.entry(schema.path.clone()) {
-                    schema.locate(folder).context("field expected")?;
-                    new.insert(schema);
+                let Some(mut expected) = Call::parse(line)?.expected else { return Ok(()) };
+                let Some(name) = name(&expected) else { return Ok(()) };
+                match found.entry(name) {
+                    Entry::Vacant(new) => {
+                        expected.locate(folder).context("field expected")?;
+                        new.insert(expected);
+                    }
+                    Entry::Occupied(mut known) => {
+                        if let (Some(reference), Some(known)) =
+                            (expected.reference(), known.get_mut().reference())
+                            && reference.differences == Differing::Counted
+                        {
+                            known.differences = Differing::Counted;
+                        }
+                    }
                 }
                 Ok(())
             })
             .context("field requests")
     }
 
-    /// The call of a line, with the schema that it names.
+    /// The call of a line, with the schema or the server that it names.
     fn call(&self, line: &str) -> Result<Call> {
         let mut call = Call::parse(line)?;
-        if let Some(Expected::Schema(schema)) = &mut call.expected
-            && let Some(located) = self.schemas.get(&schema.path)
-        {
-            schema.clone_from(located);
+        let Some(expected) = &mut call.expected else { return Ok(call) };
+        match (name(expected).and_then(|name| self.found.get(&name)), expected) {
+            (Some(Expected::Schema(found)), Expected::Schema(schema)) => schema.clone_from(found),
+            (Some(Expected::Reference(found, _)), Expected::Reference(reference, _)) => {
+                reference.url.clone_from(&found.url);
+                reference.access.clone_from(&found.access);
+            }
+            _ => {}
         }
         Ok(call)
     }

@@ -12,7 +12,7 @@ mod text_file;
 pub mod truth;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -78,9 +78,9 @@ struct Written {
     requests: Option<TextFile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     order: Option<Order>,
-    /// In a plan: the schemas that lines of the file name.
+    /// In a plan: the schemas and servers that lines of the file name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    schemas: BTreeMap<PathBuf, Schema>,
+    found: BTreeMap<String, Expected>,
     why: String,
 }
 
@@ -117,7 +117,7 @@ impl TryFrom<Written> for Workload {
     fn try_from(written: Written) -> Result<Self, Self::Error> {
         const NO_EXPECTED: &str = "field expected: is missing; give \"ledger\", \"no error\", or { answer = '…' } \
             with the true answer";
-        let Written { name, body, expected, needs_slots, mut mix, requests, order, schemas, why } = written;
+        let Written { name, body, expected, needs_slots, mut mix, requests, order, found, why } = written;
         let kinds = [body.is_some(), requests.is_some(), !mix.is_empty()];
         if kinds.into_iter().filter(|is_given| *is_given).count() > 1 {
             return Err(match &body {
@@ -135,7 +135,7 @@ impl TryFrom<Written> for Workload {
             (Some(body), _) => Traffic::One { body, expected: expected.ok_or(NO_EXPECTED)?, needs_slots },
             (None, Some(requests)) => {
                 let (expected, order) = (expected.ok_or(NO_EXPECTED)?, order.unwrap_or_default());
-                Traffic::Corpus(Corpus { requests, order, expected, schemas })
+                Traffic::Corpus(Corpus { requests, order, expected, found })
             }
             (None, None) if mix.is_empty() => {
                 return Err(
@@ -167,7 +167,7 @@ impl From<Workload> for Written {
             mix: Vec::new(),
             requests: None,
             order: None,
-            schemas: BTreeMap::new(),
+            found: BTreeMap::new(),
             why,
         };
         match traffic {
@@ -175,11 +175,11 @@ impl From<Workload> for Written {
                 Self { body: Some(body), expected: Some(expected), needs_slots, ..empty }
             }
             Traffic::Mix(mix) => Self { mix, ..empty },
-            Traffic::Corpus(Corpus { requests, order, expected, schemas }) => Self {
+            Traffic::Corpus(Corpus { requests, order, expected, found }) => Self {
                 requests: Some(requests),
                 order: Some(order),
                 expected: Some(expected),
-                schemas,
+                found,
                 ..empty
             },
         }
@@ -312,7 +312,7 @@ impl Workload {
         }
     }
 
-    /// Whether each of its answers is known to the last value. Lines of a file may say otherwise of theirs.
+    /// Whether each of its answers is known to the last value. Lines of a file may state other values.
     pub fn knows_whole_answers(&self) -> bool {
         self.all_stated().into_iter().all(|expected| match expected {
             Expected::Ledger => true,
@@ -326,26 +326,22 @@ impl Workload {
     /// # Errors
     /// One line with the schema's file.
     pub fn check_schemas_unchanged(&self) -> Result<()> {
-        let of_lines = match &self.traffic {
-            Traffic::Corpus(corpus) => Some(corpus.schemas.values()),
-            Traffic::One { .. } | Traffic::Mix(_) => None,
-        };
-        let mut schemas =
-            self.all_stated().into_iter().filter_map(Expected::schema).chain(of_lines.into_iter().flatten());
-        schemas.try_for_each(Schema::check_unchanged)
+        self.all_stated().into_iter().filter_map(Expected::schema).try_for_each(Schema::check_unchanged)
     }
 
     fn all_stated(&self) -> Vec<&Expected> {
         match &self.traffic {
             Traffic::One { expected, .. } => vec![expected],
-            Traffic::Corpus(corpus) => vec![&corpus.expected],
+            Traffic::Corpus(corpus) => {
+                std::iter::once(&corpus.expected).chain(corpus.found.values()).collect()
+            }
             Traffic::Mix(requests) => {
                 requests.iter().filter_map(|request| request.expected.as_ref()).collect()
             }
         }
     }
 
-    /// The servers that its answers are compared with. Lines of a file may name others.
+    /// The servers that its answers are compared with.
     pub fn references_mut(&mut self) -> impl Iterator<Item = &mut Reference> {
         self.stated().into_iter().filter_map(Expected::reference)
     }
@@ -365,7 +361,9 @@ impl Workload {
     fn stated(&mut self) -> Vec<&mut Expected> {
         match &mut self.traffic {
             Traffic::One { expected, .. } => vec![expected],
-            Traffic::Corpus(corpus) => vec![&mut corpus.expected],
+            Traffic::Corpus(Corpus { expected, found, .. }) => {
+                std::iter::once(expected).chain(found.values_mut()).collect()
+            }
             Traffic::Mix(requests) => {
                 requests.iter_mut().filter_map(|request| request.expected.as_mut()).collect()
             }

@@ -87,9 +87,19 @@ weight = 1
 method = "price.get"
 params = ["abc"]
 "#;
+    const FROM_A_FILE: &str = r#"why = "a test"
+requests = "calls.jsonl"
+order = "file"
+expected = "no error"
+"#;
+    const CALL: &str =
+        r#"{"method":"price.get","params":["abc"],"expected":{"reference":"other","ignore":["/result/at"]}}"#;
     let (service, other) = (Service::start(), Service::start());
-    for (is_wrong, code) in [(false, 0), (true, 1)] {
-        let Some(bench) = own_service::bench(&service, SAME, AT_A_RATE) else { return };
+    for (traffic, is_wrong, code) in
+        [(SAME, false, 0), (SAME, true, 1), (FROM_A_FILE, false, 0), (FROM_A_FILE, true, 1)]
+    {
+        let Some(bench) = own_service::bench(&service, traffic, AT_A_RATE) else { return };
+        bench.write("workloads/calls.jsonl", CALL);
         let entry = fs::read_to_string(bench.path("servers.toml")).unwrap();
         let reference = entry.replace("\"prices\"", "\"other\"").replace(&service.url, &other.url);
         bench.write("servers.toml", &format!("{entry}\n{reference}"));
