@@ -178,7 +178,8 @@ impl Target {
                 headers: Headers::default(),
             });
         }
-        let parsed: Uri = url.parse().with_context(|| format!("--url {url}: it is no URL"))?;
+        let filled = header_values::filled(url).with_context(|| format!("--url {url}"))?;
+        let parsed: Uri = filled.parse().with_context(|| format!("--url {url}: it is no URL"))?;
         let (transport, is_tls) = match parsed.scheme_str() {
             Some("ws") => (Transport::WebSocket, false),
             Some("wss") => (Transport::WebSocket, true),
@@ -194,7 +195,7 @@ impl Target {
         let path = parsed.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         ensure!(is_tls || ca.is_none(), "--ca: {url} has no TLS; use https:// or wss://, or leave it out");
         Ok(Self {
-            url: url.to_owned(),
+            url: filled,
             transport,
             address: Address::Tcp(addresses.next().with_context(|| format!("--url {url}: no address"))?),
             tls: is_tls.then(|| Tls::new(host, ca, resumption)).transpose()?,

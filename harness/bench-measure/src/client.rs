@@ -160,7 +160,9 @@ fn configured(
 }
 
 fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Result<Answer> {
-    let mut request = agent.post(target.url()).header("content-type", "application/json");
+    let filled = target.filled_path()?;
+    let url = target.with_path(&filled).url();
+    let mut request = agent.post(url).header("content-type", "application/json");
     for (name, value) in target.access().headers.filled()? {
         request = request.header(name, value);
     }
@@ -169,7 +171,11 @@ fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Resul
     }
     let mut answer = request.send(body).with_context(|| format!("no answer from {}", target.addr()))?;
     let text = answer.body_mut().with_config().limit(MOST_BYTES as u64).read_to_string();
-    let text = text.with_context(|| format!("half an answer from {}", target.addr()))?;
+    let mut text = text.with_context(|| format!("half an answer from {}", target.addr()))?;
+    if target.has_secret() {
+        // A server may answer with the path that it does not know, and that would be kept.
+        text = text.replace(&filled, target.path());
+    }
     Ok(Answer { status: Some(answer.status().as_u16()), text })
 }
 
@@ -183,7 +189,8 @@ fn open(target: &Target, timeout: Duration) -> Result<Socket> {
     stream.set_write_timeout(Some(timeout)).with_context(context)?;
     let limit = Some(MOST_BYTES);
     let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
-    let mut request = target.url().into_client_request().with_context(context)?;
+    let url = target.with_path(&target.filled_path()?).url();
+    let mut request = url.into_client_request().with_context(context)?;
     for (name, value) in target.access().headers.filled()? {
         let name = HeaderName::try_from(name).with_context(context)?;
         request.headers_mut().insert(name, HeaderValue::try_from(value).with_context(context)?);

@@ -61,9 +61,15 @@ impl Target {
         // report.
         let is_plain = |c: char| c.is_ascii_graphic() && !"\"'\\<>@#".contains(c);
         let parsed = Self::parts(url).filter(|_| url.chars().all(is_plain));
-        parsed.with_context(|| {
+        let parsed = parsed.with_context(|| {
             format!("{url:?} is not of the form http://HOST:PORT (or https, ws, wss) or unix:/PATH")
-        })
+        })?;
+        header_values::check(&parsed.path).with_context(|| format!("{url:?}"))?;
+        ensure!(
+            !header_values::changes(&parsed.path),
+            "{url:?}: a token of the Engine API goes into a header; give headers"
+        );
+        Ok(parsed)
     }
 
     fn parts(url: &str) -> Option<Self> {
@@ -80,7 +86,7 @@ impl Target {
         };
         let (host, port) = addr.rsplit_once(':')?;
         let port: u16 = port.parse().ok()?;
-        let is_whole = !host.is_empty() && port > 0;
+        let is_whole = !host.is_empty() && !host.contains('$') && port > 0;
         is_whole.then(|| Self { transport, tls, path: format!("/{path}"), ..Self::http(&addr) })
     }
 
@@ -136,6 +142,22 @@ impl Target {
     /// Where requests are sent.
     pub fn url(&self) -> String {
         self.to_string()
+    }
+
+    /// Whether its path names a secret that the environment has, as `${NAME}`.
+    pub fn has_secret(&self) -> bool {
+        self.path.contains("${")
+    }
+
+    /// The path with what the environment has: for sending, and never to be shown or kept.
+    ///
+    /// # Errors
+    /// The environment lacks a variable, or its value can't stand in a URL.
+    pub fn filled_path(&self) -> Result<String> {
+        let filled = header_values::filled(&self.path).with_context(|| self.to_string())?;
+        let is_plain = filled.chars().all(|c| c.is_ascii_graphic() && !"\"<>#".contains(c));
+        ensure!(is_plain, "{self}: a variable's value has a sign that no URL may have");
+        Ok(filled)
     }
 
     /// The addresses that its host stands for; at least one.
@@ -203,6 +225,19 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_of_a_path_is_named_and_filled_in_only_where_it_is_sent() {
+        let target = Target::parse("http://a:1/v3/${NO_SUCH_VARIABLE_HERE}").unwrap();
+        assert!(target.has_secret() && !Target::http("a:1").has_secret());
+        assert_eq!(target.url(), "http://a:1/v3/${NO_SUCH_VARIABLE_HERE}");
+        let lacks = format!("{:#}", target.filled_path().unwrap_err());
+        assert!(lacks.ends_with("the environment has no NO_SUCH_VARIABLE_HERE; set it"), "{lacks}");
+        assert!(Target::parse("http://a:1/${PATH}").unwrap().filled_path().unwrap().starts_with("//"));
+        for (url, named) in [("http://a:1/${B", "a ${ has no }"), ("http://a:1/${jwt:B}", "give headers")] {
+            assert!(format!("{:#}", Target::parse(url).unwrap_err()).contains(named), "{url}");
+        }
+    }
+
+    #[test]
     fn other_text_is_refused_in_one_line() {
         for url in [
             "",
@@ -218,6 +253,7 @@ mod tests {
             "http://a:70000",
             "http://me:secret@a:1",
             "http://a:1/\"",
+            "http://a${B}:1/",
             "http://a:1/b c",
         ] {
             let error = Target::parse(url).unwrap_err().to_string();

@@ -20,7 +20,7 @@ pub(super) const TOKEN: &str = "s3cret-of-a-test";
 pub(super) const LATE: u64 = 90;
 
 /// The service, in threads of this process: prices that never change but for their time, a height that rises, and an
-/// error for all else. Whoever has no token gets 401.
+/// error for all else. Whoever has no token, as a header or in the path, gets 401 and the path that was requested.
 pub(super) struct Service {
     pub(super) url: String,
     /// Whether prices are wrong once it has answered a while.
@@ -71,11 +71,12 @@ fn serve(client: TcpStream, answered: &AtomicU64, lies: &AtomicBool, falls: &Ato
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
-        let (status, answer) = if is_known && path.starts_with("POST /rpc ") {
+        let has_key = path.starts_with(&format!("POST /rpc/{TOKEN} "));
+        let (status, answer) = if has_key || is_known && path.starts_with("POST /rpc ") {
             let count = answered.fetch_add(1, Ordering::SeqCst);
             ("200 OK", answer(&body, count, lies, falls).to_string())
         } else {
-            ("401 Unauthorized", "no token".to_owned())
+            ("401 Unauthorized", format!("no token: {}", path.trim()))
         };
         let length = answer.len();
         write!(client, "HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{answer}").ok()?;
@@ -208,6 +209,32 @@ fn a_mix_and_recorded_calls_are_measured_at_a_rate_and_in_a_closed_loop() {
         let plan = fs::read_to_string(bench.folder().join("plan.json")).unwrap();
         assert!(plan.contains("Bearer ${OWN_TOKEN}"), "{plan}");
     }
+}
+
+#[test]
+fn a_key_in_the_url_is_filled_in_and_never_kept() {
+    let service = Service::start();
+    for (path, code) in [("/rpc/${OWN_TOKEN}", 0), ("/no-rpc/${OWN_TOKEN}", 1)] {
+        let Some(bench) = bench(&service, MIX, AT_A_RATE) else { return };
+        let entry = fs::read_to_string(bench.path("servers.toml")).unwrap();
+        let (entry, _) = entry.split_once("headers").unwrap();
+        bench.write("servers.toml", &entry.replace("/rpc", path));
+        let output = run(&bench, &["run", "tiny"]);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(!stderr(&output).contains(TOKEN), "{}", stderr(&output));
+        if code == 0 {
+            assert_eq!(bench.outcomes(), ["completed"]);
+            assert!(fs::read_to_string(bench.folder().join("plan.json")).unwrap().contains(path));
+        }
+        if bench.path("results").exists() {
+            holds_no_token(&bench.path("results"));
+        }
+    }
+    let Some(bench) = bench(&service, MIX, AT_A_RATE) else { return };
+    bench.replace("servers.toml", "/rpc", "/rpc/${OWN_TOKEN}");
+    let refused = bench.command(&["run", "tiny"]).env_remove("OWN_TOKEN").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("the environment has no OWN_TOKEN; set it"), "{}", stderr(&refused));
 }
 
 #[test]
