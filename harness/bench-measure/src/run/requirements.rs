@@ -2,10 +2,9 @@
 //! run already.
 
 use anyhow::{Context, Result, bail, ensure};
-use validator_state::Method;
 
 use crate::subject::{Process, find_running};
-use bench_model::config::{Campaign, Holds, Placement, RunningAt, Server};
+use bench_model::config::{Campaign, Placement, RunningAt, Server};
 use bench_model::plan::Plan;
 use bench_model::target::Target;
 use bench_model::transport::Transport;
@@ -132,6 +131,13 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
             place(),
             can.name
         );
+        let has_secret = server.running_at().is_some_and(|at| at.url.contains("${"));
+        ensure!(
+            !has_secret || can.headers,
+            "{}: {} fills no variable into a URL; give tool = \"rpc-load\"",
+            place(),
+            can.name
+        );
         ensure!(
             !is_encrypted || can.tls,
             "{}: {} does not verify certificates as a campaign says; give tool = \"rpc-load\"",
@@ -177,6 +183,7 @@ pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
 /// Whether load may be put on a server that runs already, and it answers.
 fn check_place(server: &Server, at: &RunningAt) -> Result<()> {
     let target = server.target_at(&at.url)?;
+    target.filled_path()?;
     target.check_allowed(at.i_own_this_target)?;
     find_running(&target).map(drop)
 }
@@ -213,58 +220,25 @@ pub fn notes(server: &Server) -> Vec<String> {
     notes
 }
 
-/// What of the ledger a true answer comes from.
-#[derive(Debug, PartialEq)]
-enum Part {
-    Nothing,
-    Version,
-    Accounts,
-    Slots,
-}
-
-impl Part {
-    fn of(method: &str) -> Self {
-        match Method::from_name(method) {
-            // An unknown method has the same error everywhere.
-            None | Some(Method::GetHealth) => Self::Nothing,
-            Some(Method::GetVersion) => Self::Version,
-            Some(Method::GetBalance) => Self::Accounts,
-            Some(_) => Self::Slots,
-        }
-    }
-
-    fn is_in(&self, server: &Server) -> bool {
-        match self {
-            Self::Nothing => true,
-            Self::Version => server.holds.is_everything() || server.version.is_some(),
-            Self::Accounts => server.holds != Holds::Nothing,
-            Self::Slots => server.holds.is_everything(),
-        }
-    }
-}
-
 fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
-    let methods: Vec<String> = match &workload.traffic {
-        Traffic::One { expected: Expected::Ledger, .. } => vec![workload.method()],
-        Traffic::One { .. } => Vec::new(),
+    let of_ledger = |method: String| (!server.holds.answers(&method)).then_some(method);
+    let lacking = match &workload.traffic {
+        Traffic::One { expected: Expected::Ledger, .. } => of_ledger(workload.method()),
         Traffic::Mix(requests) => {
-            let of_ledger = requests.iter().filter(|request| !request.states_answers());
-            of_ledger.map(|request| request.method.clone()).collect()
+            let mut unstated = requests.iter().filter(|request| !request.states_answers());
+            unstated.find_map(|request| of_ledger(request.method.clone()))
         }
-        // Of all methods that the ledger has.
-        Traffic::Corpus(corpus) if corpus.expected == Expected::Ledger => {
-            vec![Method::GetBlocks.name().to_owned()]
+        // It may have any method.
+        Traffic::Corpus(corpus) if corpus.expected == Expected::Ledger && !server.holds.is_everything() => {
+            Some("each line".to_owned())
         }
-        Traffic::Corpus(_) => Vec::new(),
+        Traffic::One { .. } | Traffic::Corpus(_) => None,
     };
-    let lacking =
-        methods.iter().map(|method| (method, Part::of(method))).find(|(_, part)| !part.is_in(server));
-    let Some((method, part)) = lacking else { return Ok(()) };
-    let part = format!("{part:?}").to_lowercase();
+    let Some(method) = lacking else { return Ok(()) };
     bail!(
-        "server {}: does not have the {part} of the campaign's ledger, from which the true answer of {method} \
-         (workload {}) comes; leave one of them out, or state the answer in a workload of your own (expected = {{ \
-         answer = … }})",
+        "server {}: does not answer {method} (workload {}) as the campaign's ledger does: it has no {method} in its \
+         field holds; leave one of them out, or state the answer in a workload of your own (expected = {{ answer = … \
+         }})",
         server.name,
         workload.name
     )

@@ -99,13 +99,14 @@ fn find_references(plan: &mut Plan, target: &Target) -> Result<()> {
     let environment = plan.campaign.environment.clone();
     let Some(server) = plan.servers.first_mut() else { return Ok(()) };
     let mut own = Vec::new();
+    let own_chain = Holds::Methods(plan.workloads.iter().map(Workload::method).collect());
     for workload in &mut plan.workloads {
         let found = reference(target, server, workload, &environment);
         match found.with_context(|| format!("server {}: workload {}", server.name, workload.name))? {
             Reference::Ledger => {}
-            Reference::LedgerWithoutContext => server.holds = Holds::Accounts,
+            Reference::LedgerWithoutContext => server.holds.clone_from(&own_chain),
             Reference::Own(answer) => {
-                server.holds = Holds::Accounts;
+                server.holds.clone_from(&own_chain);
                 let expected = Expected::Answer(answer.to_string(), Leeway::default());
                 workload.traffic =
                     Traffic::One { body: workload.body()?.to_owned(), expected, needs_slots: None };

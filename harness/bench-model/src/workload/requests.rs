@@ -14,7 +14,7 @@ use rand_distr::Zipf;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
-use validator_state::{Method, Pubkey, SeededSpec, State};
+use validator_state::{Pubkey, SeededSpec, State};
 
 use super::corpus::{Call, Corpus, InOrder};
 use super::drawn_params::{Params, write_params};
@@ -209,15 +209,15 @@ impl Drawn {
                 Zipf::new(ledger.accounts.max(1) as f64, *exponent)
                     .map_err(|error| anyhow!("field account: {error}"))?,
             ),
-            (_, Some(BlockRange { slots, from }), _) => {
+            (_, Some(BlockRange { slots, from, limit }), _) => {
                 let first_above = ledger.finalized() + 1;
                 ensure!(
                     *slots <= first_above,
                     "field blocks: {slots} slots are requested, and the ledger has {first_above}; request fewer, or \
                      raise environment.slots of the campaign"
                 );
-                let is_limit = *method == Method::GetBlocksWithLimit.name();
-                Params::Slots { slots: *slots, last_start: first_above - slots, from: *from, is_limit }
+                let last_start = first_above - slots;
+                Params::Slots { slots: *slots, last_start, from: *from, is_limit: *limit }
             }
             (_, _, Some(Parameters::Text(text))) => Params::Fixed(fixed_params(text)?),
             (_, _, Some(Parameters::Drawn(values))) => Params::Drawn(Template::new(values)?),
