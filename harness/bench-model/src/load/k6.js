@@ -48,7 +48,8 @@ const connections = {
   executor: 'constant-vus',
   exec: 'connection',
   vus: load.connections,
-  duration: `${load.duration_ms}ms`,
+  // k6 refuses less than a second.
+  duration: `${Math.max(load.duration_ms, SECOND_MS)}ms`,
   gracefulStop: '0s',
 };
 

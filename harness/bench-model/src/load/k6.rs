@@ -1,7 +1,8 @@
 //! k6 2.2.0, for users who come and go in stages, and for a closed loop; over HTTP or WebSocket.
 //!
 //! In a closed loop each connection is a user without a pause that checks the status alone, and k6's summary has the
-//! figures. Over WebSocket it gives no request up, so one that is never answered is not counted.
+//! figures. Over WebSocket it gives no request up, so one that is never answered is not counted. It lasts a second at
+//! least, also where a warm-up is shorter.
 //!
 //! What each user in stages does is in `k6.js`, the same for both transports and by one clock. In a mix each user has a request
 //! of its own, which it sends again and again. A user waits for its answer before its next request is sent; what is
