@@ -18,7 +18,6 @@ use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, 
 use super::sample_details::Details;
 use super::toolchain::Build;
 use super::{Client, Latency, Load, LoadSample, OpenWindow};
-use crate::transport::Transport;
 
 /// What the tool prints its result by: counts and the quantile function of latency.
 pub(super) const TEMPLATE: &str = include_str!("bombardier.template");
@@ -30,25 +29,14 @@ impl Driver for Bombardier {
     fn about(&self) -> &'static About {
         &About {
             name: "bombardier",
-            transports: &[Transport::Http],
             closed_loop: true,
-            open_loop: false,
             limits_rate: true,
-            several_bodies: false,
-            repeats_bodies: false,
-            headers: false,
-            tls: false,
-            several_in_flight: false,
-            batches: false,
-            holds: false,
-            tells_when_due: false,
-            prints_from_due: false,
             variable: "BOMBARDIER",
             version: "1.2.6",
             // bombardier version v1.2.6 linux/amd64
             own_version: ("--version", 2),
             build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "", is_quick: true },
-            reader: None,
+            ..About::NOTHING
         }
     }
 

@@ -78,23 +78,13 @@ impl Driver for K6 {
             name: "k6",
             transports: &[Transport::Http, Transport::WebSocket],
             closed_loop: true,
-            open_loop: false,
-            limits_rate: false,
             several_bodies: true,
-            repeats_bodies: false,
-            headers: false,
-            tls: false,
-            several_in_flight: false,
-            batches: false,
-            holds: false,
-            tells_when_due: false,
-            prints_from_due: false,
             variable: "K6",
             version: "2.2.0",
             // k6 v2.2.0 (go1.25.12, linux/amd64)
             own_version: ("version", 1),
             build: Build::Go { package: "go.k6.io/k6/v2", folder: "k6", is_quick: false },
-            reader: None,
+            ..About::NOTHING
         }
     }
 

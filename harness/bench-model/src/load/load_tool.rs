@@ -58,6 +58,31 @@ pub struct About {
     pub reader: Option<&'static str>,
 }
 
+impl About {
+    /// What a tool can do of which its entry says nothing: nothing, over HTTP.
+    pub(super) const NOTHING: Self = Self {
+        name: "",
+        transports: &[Transport::Http],
+        open_loop: false,
+        limits_rate: false,
+        closed_loop: false,
+        several_bodies: false,
+        repeats_bodies: false,
+        headers: false,
+        tls: false,
+        several_in_flight: false,
+        batches: false,
+        holds: false,
+        tells_when_due: false,
+        prints_from_due: false,
+        variable: "",
+        version: "",
+        own_version: ("", 0),
+        build: Build::Package { install: "" },
+        reader: None,
+    };
+}
+
 /// Requests that a closed loop with several bodies repeats.
 const REPEATED: u64 = 20_000;
 

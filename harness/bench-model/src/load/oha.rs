@@ -22,7 +22,6 @@ use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, 
 use super::records::kept::shared;
 use super::records::{Record, not_sent};
 use super::toolchain::Build;
-use crate::transport::Transport;
 
 /// The tool ends its tickets this long after the last request was due, in milliseconds, or it would drop those of its
 /// last tick. What it sends in that time is recorded as all the rest.
@@ -38,17 +37,8 @@ impl Driver for Oha {
     fn about(&self) -> &'static About {
         &About {
             name: "oha",
-            transports: &[Transport::Http],
-            closed_loop: false,
             open_loop: true,
-            limits_rate: false,
             several_bodies: true,
-            repeats_bodies: false,
-            headers: false,
-            tls: false,
-            several_in_flight: false,
-            batches: false,
-            holds: false,
             tells_when_due: true,
             prints_from_due: true,
             variable: "OHA",
@@ -57,6 +47,7 @@ impl Driver for Oha {
             own_version: ("--version", 1),
             build: Build::Cargo,
             reader: Some("oha-records"),
+            ..About::NOTHING
         }
     }
 

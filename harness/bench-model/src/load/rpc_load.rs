@@ -38,7 +38,6 @@ impl Driver for RpcLoad {
             transports: &Transport::ALL,
             closed_loop: true,
             open_loop: true,
-            limits_rate: false,
             several_bodies: true,
             repeats_bodies: true,
             headers: true,
@@ -54,7 +53,7 @@ impl Driver for RpcLoad {
             // rpc-load 0.1.0
             own_version: ("--version", 1),
             build: Build::Workspace { package: "load-generator" },
-            reader: None,
+            ..About::NOTHING
         }
     }
 

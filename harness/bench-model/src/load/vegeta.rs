@@ -21,7 +21,6 @@ use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, 
 use super::records::kept::shared;
 use super::records::{Record, not_sent};
 use super::toolchain::Build;
-use crate::transport::Transport;
 
 /// What is late by more than this when the window is over is not sent, in milliseconds.
 const OVERTIME_MS: u64 = 100;
@@ -36,25 +35,15 @@ impl Driver for Vegeta {
     fn about(&self) -> &'static About {
         &About {
             name: "vegeta",
-            transports: &[Transport::Http],
-            closed_loop: false,
             open_loop: true,
-            limits_rate: false,
             several_bodies: true,
-            repeats_bodies: false,
-            headers: false,
-            tls: false,
-            several_in_flight: false,
-            batches: false,
-            holds: false,
             tells_when_due: true,
-            prints_from_due: false,
             variable: "VEGETA",
             version: "12.13.0",
             // Version: 12.13.0
             own_version: ("-version", 1),
             build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta", is_quick: true },
-            reader: None,
+            ..About::NOTHING
         }
     }
 

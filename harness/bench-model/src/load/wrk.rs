@@ -15,7 +15,6 @@ use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, 
 use super::sample_details::Details;
 use super::toolchain::Build;
 use super::{Latency, Load, LoadSample};
-use crate::transport::Transport;
 
 /// By which it sends, and prints its result.
 const SCRIPT: &str = include_str!("wrk.lua");
@@ -30,25 +29,13 @@ impl Driver for Wrk {
     fn about(&self) -> &'static About {
         &About {
             name: "wrk",
-            transports: &[Transport::Http],
             closed_loop: true,
-            open_loop: false,
-            limits_rate: false,
-            several_bodies: false,
-            repeats_bodies: false,
-            headers: false,
-            tls: false,
-            several_in_flight: false,
-            batches: false,
-            holds: false,
-            tells_when_due: false,
-            prints_from_due: false,
             variable: "WRK",
             version: "4.1.0",
             // wrk debian/4.1.0-4 [epoll] Copyright (C) 2012 Will Glozer
             own_version: ("-v", 1),
             build: Build::Package { install: "apt-get install wrk" },
-            reader: None,
+            ..About::NOTHING
         }
     }
 
