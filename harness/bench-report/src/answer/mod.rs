@@ -15,7 +15,7 @@ pub(super) use pooled::of_runs;
 pub(super) use rows::{of, short};
 
 /// A test reads the campaigns.
-const NEVER_MEASURED: &str = "No campaign measures TLS or subscriptions. Only `mixes` measures other methods, and \
+const NEVER_MEASURED: &str = "No campaign measures subscriptions. Only `mixes` measures other methods, only `tls` TLS, and \
     only `distance`, `distance-batches` and `distance-rates` a network.";
 
 /// The chart of a run that has an answer.

@@ -14,7 +14,7 @@ use crate::pooled::{self, PooledRuns};
 use crate::why::WhyRun;
 use bench_model::config::Server;
 use bench_model::provenance;
-use bench_model::results::{RunFolder, SUMMARY, unpack_stages};
+use bench_model::results::{RunFolder, SLO, SUMMARY, THRESHOLD, unpack_stages};
 
 /// A folder of runs, and what was read of it.
 #[derive(Debug)]
@@ -57,7 +57,13 @@ impl Sources {
 
     fn find_changed(&self, run: &str) -> Result<Vec<String>> {
         let folder = self.folder(run)?;
-        let (plan, programs) = (folder.plan()?, folder.conditions()?.programs);
+        let (plan, mut programs) = (folder.plan()?, folder.conditions()?.programs);
+        // A run that only searches has its trials in a folder inside its own, which says what they ran.
+        for inner in [THRESHOLD, SLO].iter().filter_map(|name| folder.inside(name)) {
+            for (server, program) in inner.conditions()?.programs {
+                programs.entry(server).or_insert(program);
+            }
+        }
         let measured = plan.servers.iter().filter(|server| !plan.is_ceiling(&server.name));
         let servers = measured.flat_map(Server::and_upstream);
         // A program that comes from elsewhere has its version in its entry, and no sources here.
