@@ -137,8 +137,8 @@ fn two_ethernet_devices_are_connected() {
         eprintln!("SKIPPED: no virtual Ethernet devices here: {error:#}");
         return;
     }
-    // On a slow machine some take longer than is waited for.
-    assert!(!load.inside(|| round_trips_us(Duration::ZERO)).unwrap().is_empty());
+    // On a busy machine all of one series may take longer than is waited for.
+    assert!((0..50).any(|_| !load.inside(|| round_trips_us(Duration::ZERO)).unwrap().is_empty()));
 }
 
 #[test]
