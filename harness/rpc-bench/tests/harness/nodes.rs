@@ -73,7 +73,7 @@ fn refused(bench: &Bench, output: &Output, holds: &[&str]) {
 const ON_PATH: &str = r#"program = "test-node"
 args = ["--rpc-port", "{port}", "--ledger", "{folder}", "--account-dir", "{accounts_dir}"]
 ready = { health = {} }
-holds = "accounts""#;
+holds = ["getHealth", "getBalance"]"#;
 
 #[test]
 fn a_node_on_the_path_has_our_accounts_and_a_chain_of_its_own() {
@@ -110,7 +110,7 @@ fn what_a_node_lacks_is_said_before_anything_is_begun() {
     let absent = bench.command(&["run", "tiny"]).output().unwrap();
     refused(&bench, &absent, &["server node: there is no test-node on the PATH"]);
     let holds = [
-        "server node: does not have the slots of the campaign's ledger",
+        "server node: does not answer getBlocks (",
         "workload getBlocks10",
         "leave one of them out",
     ];
@@ -176,7 +176,7 @@ fn a_node_that_runs_already_is_measured_and_left_running() {
     let Some(bench) = bench("@entry@") else { return };
     let mut started = Started::actix(&bench, "90", "1");
     let url = started.1.clone();
-    let entry = format!("ready = {{ running = {{ url = {url:?} }} }}\nholds = \"accounts\"");
+    let entry = format!("ready = {{ running = {{ url = {url:?} }} }}\nholds = [\"getBalance\"]");
     bench.replace("servers.toml", "@entry@", &entry);
 
     let output = run(&bench, &["run", "tiny"]);
