@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::Holds;
 use super::server_settings::{self, Environment, Placeholders};
 use super::{Overrides, Ready};
 use crate::field_checks::within;
@@ -95,68 +96,6 @@ pub struct Server {
     /// Where its settings differ from the campaign's environment: an arm's. Not in `servers.toml`.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub overrides: Overrides,
-}
-
-/// Which requests a server answers as the campaign's ledger does.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "WrittenHolds", into = "WrittenHolds")]
-pub enum Holds {
-    /// All of them: it has the ledger's accounts and slots.
-    #[default]
-    Everything,
-    /// These methods: its chain is its own and grows, so the context of an answer (slot and version) is not compared.
-    Methods(Vec<String>),
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(untagged, expecting = "give \"nothing\", or the methods: [\"getBalance\"]")]
-enum WrittenHolds {
-    Word(HoldsWord),
-    Methods(Vec<String>),
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum HoldsWord {
-    Everything,
-    Nothing,
-    /// Of plans of before methods were listed; such a run is only read.
-    Accounts,
-}
-
-impl From<WrittenHolds> for Holds {
-    fn from(written: WrittenHolds) -> Self {
-        match written {
-            WrittenHolds::Word(HoldsWord::Everything) => Self::Everything,
-            WrittenHolds::Word(HoldsWord::Nothing | HoldsWord::Accounts) => Self::Methods(Vec::new()),
-            WrittenHolds::Methods(methods) => Self::Methods(methods),
-        }
-    }
-}
-
-impl From<Holds> for WrittenHolds {
-    fn from(holds: Holds) -> Self {
-        match holds {
-            Holds::Everything => Self::Word(HoldsWord::Everything),
-            Holds::Methods(methods) if methods.is_empty() => Self::Word(HoldsWord::Nothing),
-            Holds::Methods(methods) => Self::Methods(methods),
-        }
-    }
-}
-
-impl Holds {
-    /// Whether it is the whole ledger.
-    pub fn is_everything(&self) -> bool {
-        *self == Self::Everything
-    }
-
-    /// Whether a method is answered as the ledger answers it.
-    pub fn answers(&self, method: &str) -> bool {
-        match self {
-            Self::Everything => true,
-            Self::Methods(methods) => methods.iter().any(|known| known == method),
-        }
-    }
 }
 
 /// The version that a server states.

@@ -109,11 +109,7 @@ fn what_a_node_lacks_is_said_before_anything_is_begun() {
     let Some(bench) = bench(ON_PATH) else { return };
     let absent = bench.command(&["run", "tiny"]).output().unwrap();
     refused(&bench, &absent, &["server node: there is no test-node on the PATH"]);
-    let holds = [
-        "server node: does not answer getBlocks (",
-        "workload getBlocks10",
-        "leave one of them out",
-    ];
+    let holds = ["server node: does not answer getBlocks (", "workload getBlocks10", "leave one of them out"];
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts/workloads/getBlocks10.toml");
     fs::copy(shipped, bench.path("workloads/getBlocks10.toml")).unwrap();
     refused(&bench, &run(&bench, &["bombard", "node", "getBlocks10", "3"]), &holds);
