@@ -7,10 +7,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
@@ -74,21 +70,10 @@ impl AsyncRead for Socket {
     }
 }
 
+// Not vectored: what is written stands in one buffer, and the system takes that in less time by itself.
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         of_each!(&mut *self, stream => Pin::new(stream).poll_write(cx, buf))
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        of_each!(&mut *self, stream => Pin::new(stream).poll_write_vectored(cx, bufs))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        of_each!(self, stream => stream.is_write_vectored())
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -153,34 +138,16 @@ impl<S> Counted<S> {
     }
 }
 
-/// An established connection.
-#[derive(Debug)]
-pub enum Connection {
-    /// A WebSocket, or a Unix socket.
-    Messages(Box<Messages>),
-    /// HTTP/1.1 with keep-alive.
-    Http(Box<HttpConnection>),
-}
-
-/// A connection of HTTP: what takes requests, and what does the work.
-#[derive(Debug)]
-pub struct HttpConnection {
-    /// Takes requests.
-    pub sender: http1::SendRequest<Full<Bytes>>,
-    /// Reads and writes; ends when the connection does.
-    pub connection: http1::Connection<TokioIo<Socket>, Full<Bytes>>,
-}
-
 /// Connects.
 ///
 /// # Errors
 /// Why it failed, as it is counted: without addresses.
-pub async fn connect(worker: &Rc<Worker>) -> Result<Connection, String> {
+pub async fn connect(worker: &Rc<Worker>) -> Result<Box<Messages>, String> {
     let attempt = tokio::time::timeout(worker.plan.connect_timeout, establish(worker));
     attempt.await.unwrap_or_else(|_elapsed| Err("timeout".to_owned()))
 }
 
-async fn establish(worker: &Rc<Worker>) -> Result<Connection, String> {
+async fn establish(worker: &Rc<Worker>) -> Result<Box<Messages>, String> {
     let plan = &worker.plan;
     let socket = open(worker).await.map_err(|error| tls::kind(&error))?;
     match plan.target.transport {
@@ -189,20 +156,17 @@ async fn establish(worker: &Rc<Worker>) -> Result<Connection, String> {
             let config = config.max_message_size(None).max_frame_size(None);
             let request = plan.target.url.as_str().into_client_request();
             let mut request = request.map_err(|error| format!("handshake: {error}"))?;
-            worker.add_headers(request.headers_mut());
+            let headers = plan.target.headers.filled().map_err(|error| error.to_string())?;
+            request.headers_mut().extend(headers);
             match client_async_with_config(request, socket, Some(config)).await {
-                Ok((socket, _)) => Ok(Connection::Messages(Box::new(Messages::websocket(socket)))),
+                Ok((socket, _)) => Ok(Box::new(Messages::websocket(socket))),
                 Err(Error::Io(error)) => Err(tls::kind(&error)),
                 Err(Error::Http(response)) => Err(format!("handshake: HTTP {}", response.status().as_u16())),
                 Err(error) => Err(format!("handshake: {error}")),
             }
         }
-        Transport::Http => {
-            let (sender, connection) =
-                http1::handshake(TokioIo::new(socket)).await.map_err(|error| error.to_string())?;
-            Ok(Connection::Http(Box::new(HttpConnection { sender, connection })))
-        }
-        Transport::Ipc => Ok(Connection::Messages(Box::new(Messages::lines(socket)))),
+        Transport::Http => Ok(Box::new(Messages::http(socket, worker.clone()))),
+        Transport::Ipc => Ok(Box::new(Messages::lines(socket))),
     }
 }
 
@@ -250,7 +214,7 @@ impl Reconnecting {
         worker: &Rc<Worker>,
         alarm: &Alarm,
         requests: &mut Requests,
-    ) -> Option<Connection> {
+    ) -> Option<Box<Messages>> {
         if requests.answered() > self.answered {
             self.pause = Duration::ZERO;
         }

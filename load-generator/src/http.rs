@@ -1,157 +1,107 @@
-//! A connection over HTTP/1.1 with keep-alive: one request at a time.
+//! HTTP/1.1 on a persistent connection, one request in flight at a time.
+//!
+//! No client library: what a generator uses is missing to what it measures, and a general client took half of it.
 
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::io;
 use std::rc::Rc;
-use std::task::Poll;
+use std::time::Instant;
 
-use bytes::Bytes;
+use anyhow::Result;
+use bytes::{BufMut, BytesMut};
+use header_values::TOKEN_LASTS;
 use http::header::{CONTENT_TYPE, HOST};
-use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http1::{Connection, SendRequest};
-use hyper_util::rt::TokioIo;
-use tokio::time::Sleep;
+use http::{HeaderMap, HeaderValue};
+use tokio_util::codec::{Decoder, Encoder};
 
-use crate::bodies::Outcome;
-use crate::connect::{self, HttpConnection, Reconnecting, Socket};
-use crate::messages::End;
-use crate::requests::{Requests, Turn};
-use crate::worker::{Alarm, Worker};
+use crate::answers::{Answer, Answers};
+use crate::options::Target;
+use crate::worker::Worker;
 
-type Http = Connection<TokioIo<Socket>, Full<Bytes>>;
-
-/// Uses a connection until the run is over.
-pub async fn run(
+/// Divides a connection's bytes into answers, and writes requests.
+#[derive(Debug)]
+pub struct Http {
     worker: Rc<Worker>,
-    alarm: Rc<Alarm>,
-    mut requests: Requests,
-    mut connection: Box<HttpConnection>,
-) {
-    let mut reconnecting = Reconnecting::default();
-    while session(&worker, &alarm, &mut requests, connection).await == End::Lost {
-        worker.stats.borrow_mut().lost += 1;
-        requests.give_up(worker.now_ns(), Outcome::ConnectionLost);
-        if worker.plan.idle {
-            break;
-        }
-        match reconnecting.again(&worker, &alarm, &mut requests).await {
-            Some(connect::Connection::Http(again)) => connection = again,
-            _ => break,
-        }
-    }
-    let now_ns = worker.now_ns();
-    requests.give_up(now_ns, Outcome::Interrupted);
-    requests.finish(now_ns);
+    answers: Answers,
 }
 
-async fn session(worker: &Worker, alarm: &Alarm, requests: &mut Requests, http: Box<HttpConnection>) -> End {
-    let HttpConnection { mut sender, connection } = *http;
-    let mut connection = pin!(Some(connection));
-    let mut timer = pin!(tokio::time::sleep_until(worker.instant(0).into()));
-    loop {
-        // A server may end a connection with an answer. Its next request is then another connection's.
-        let ready = tokio::select! {
-            biased;
-            ready = sender.ready() => ready.is_ok(),
-            () = ended(connection.as_mut()) => false,
-        };
-        if !ready {
-            return End::Lost;
-        }
-        let due = || {
-            let now_ns = worker.now_ns();
-            worker.aborted() || requests.finished(now_ns) || requests.turn(now_ns) == Turn::Now
-        };
-        tokio::select! {
-            biased;
-            () = alarm.until(due) => {}
-            () = ended(connection.as_mut()) => return End::Lost,
-        }
-        let now_ns = worker.now_ns();
-        if worker.aborted() || requests.turn(now_ns) != Turn::Now {
-            return End::Finished;
-        }
-        let text = requests.send(now_ns);
-        let deadline_ns = now_ns + worker.plan.timeout_ns;
-        timer.as_mut().reset(worker.instant(deadline_ns).into());
-        let mut answer = pin!(exchange(worker, &mut sender, text));
-        let answer = tokio::select! {
-            biased;
-            answer = answer.as_mut() => answer,
-            () = timed_out(timer.as_mut(), worker, deadline_ns) => None,
-            () = alarm.until(|| worker.aborted()) => return End::Finished,
-            // What it has read before it ended is still there.
-            () = ended(connection.as_mut()) => answer.await,
-        };
-        let now_ns = worker.now_ns();
-        match answer {
-            None => {
-                // An answer that comes late would be taken for the next one's, so the connection is given up.
-                requests.expire(now_ns);
-                return End::Lost;
-            }
-            Some(Ok((StatusCode::OK, body))) if worker.plan.as_is => {
-                requests.end_oldest(now_ns, Outcome::Answered, body.len() as u64);
-            }
-            Some(Ok((StatusCode::OK, body))) => {
-                requests.receive(now_ns, std::str::from_utf8(&body).unwrap_or_default(), true);
-            }
-            Some(Ok((status, body))) => {
-                requests.end_oldest(now_ns, Outcome::HttpStatus(status.as_u16()), body.len() as u64);
-            }
-            Some(Err(_)) => return End::Lost,
-        }
+impl Http {
+    /// Of a new connection.
+    pub fn new(worker: Rc<Worker>) -> Self {
+        Self { worker, answers: Answers::default() }
     }
 }
 
-/// Drives a connection until it ends, and drops it then: what waits for an answer of it learns it only from that.
-async fn ended(mut connection: Pin<&mut Option<Http>>) {
-    poll_fn(|cx| match connection.as_mut().as_pin_mut() {
-        Some(open) => {
-            let ended = open.poll(cx).map(drop);
-            if ended.is_ready() {
-                connection.set(None);
-            }
-            ended
+/// What every request begins with, up to its length. A header that was given replaces ours.
+fn head(target: &Target) -> Result<Vec<u8>> {
+    let mut headers = HeaderMap::new();
+    headers.insert(HOST, target.authority.clone());
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.extend(target.headers.filled()?);
+    let mut head = format!("POST {} HTTP/1.1\r\n", target.path).into_bytes();
+    for (name, value) in &headers {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            head.extend_from_slice(part);
         }
-        None => Poll::Ready(()),
-    })
-    .await;
+    }
+    head.extend_from_slice(b"content-length: ");
+    Ok(head)
 }
 
-/// The timer may fire up to its resolution before the deadline.
-async fn timed_out(mut timer: Pin<&mut Sleep>, worker: &Worker, deadline_ns: u64) {
-    loop {
-        timer.as_mut().await;
-        let now_ns = worker.now_ns();
-        if now_ns >= deadline_ns {
-            return;
-        }
-        timer.as_mut().reset(worker.instant(deadline_ns).into());
+impl Encoder<String> for Http {
+    type Error = io::Error;
+
+    fn encode(&mut self, body: String, to: &mut BytesMut) -> io::Result<()> {
+        let length = body.len().to_string();
+        self.worker.with_head(|head| {
+            to.reserve(head.len() + length.len() + 4 + body.len());
+            to.put_slice(head);
+        });
+        to.put_slice(length.as_bytes());
+        to.put_slice(b"\r\n\r\n");
+        to.put_slice(body.as_bytes());
+        Ok(())
     }
 }
 
-/// Sends a request and reads the whole answer.
-fn exchange<'a>(
-    worker: &Worker,
-    sender: &'a mut SendRequest<Full<Bytes>>,
-    text: String,
-) -> impl Future<Output = Option<Result<(StatusCode, Bytes), hyper::Error>>> + use<'a> {
-    let target = &worker.plan.target;
-    let mut request = Request::new(Full::from(text));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = target.path.clone();
-    request.headers_mut().insert(HOST, target.authority.clone());
-    request.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-    worker.add_headers(request.headers_mut());
-    async move {
-        let answer = async {
-            sender.ready().await?;
-            let response = sender.send_request(request).await?;
-            let status = response.status();
-            Ok((status, response.into_body().collect().await?.to_bytes()))
-        };
-        Some(answer.await)
+impl Decoder for Http {
+    type Item = Answer;
+    type Error = io::Error;
+
+    fn decode(&mut self, from: &mut BytesMut) -> io::Result<Option<Answer>> {
+        self.answers.next(from)
+    }
+
+    fn decode_eof(&mut self, from: &mut BytesMut) -> io::Result<Option<Answer>> {
+        self.answers.last(from)
+    }
+}
+
+/// The head of requests, and since when it is so: a token in it grows old.
+#[derive(Debug)]
+pub struct KeptHead {
+    text: Vec<u8>,
+    changes: bool,
+    since: Instant,
+}
+
+impl KeptHead {
+    /// As it is now.
+    ///
+    /// # Errors
+    /// The environment lacks what a header names.
+    pub fn new(target: &Target) -> Result<Self> {
+        let (text, since) = (head(target)?, Instant::now());
+        Ok(Self { text, changes: target.headers.change(), since })
+    }
+
+    /// Its text. A token that is old is made again.
+    pub fn text(&mut self, target: &Target) -> &[u8] {
+        if self.changes
+            && self.since.elapsed() >= TOKEN_LASTS
+            && let Ok(again) = Self::new(target)
+        {
+            *self = again;
+        }
+        &self.text
     }
 }

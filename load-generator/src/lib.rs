@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod answers;
 pub mod bodies;
 mod connect;
 pub mod headers;

@@ -1,5 +1,5 @@
-//! A connection whose messages are requests and answers in any order, over WebSocket or as lines on a Unix socket: one
-//! task, which reads, sends what may be sent, and writes all of that at once.
+//! A connection: one task, which reads answers, sends what may be sent, and writes all of that at once. Over WebSocket and as
+//! lines on a Unix socket answers come in any order; over HTTP only one request is in flight.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -7,13 +7,16 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use futures_util::{SinkExt, StreamExt};
+use http::StatusCode;
 use tokio::time::Sleep;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::codec::{Framed, LinesCodec};
 
+use crate::answers::Answer;
 use crate::bodies::Outcome;
-use crate::connect::{Connection, Reconnecting, Socket};
+use crate::connect::{Reconnecting, Socket};
+use crate::http::Http;
 use crate::requests::{Requests, Turn};
 use crate::worker::{Alarm, Worker};
 
@@ -33,6 +36,17 @@ pub enum Messages {
     WebSocket(WebSocketStream<Socket>),
     /// Lines, as the Unix sockets of nodes have them.
     Lines(Framed<Socket, LinesCodec>),
+    /// HTTP/1.1 with keep-alive.
+    Http(Framed<Socket, Http>),
+}
+
+/// What a server sends.
+#[derive(Debug)]
+enum Received {
+    /// A message of its own.
+    Message(Message),
+    /// An answer of HTTP, which can only be the oldest request's.
+    Answer(Answer),
 }
 
 impl Messages {
@@ -46,16 +60,25 @@ impl Messages {
         Self::Lines(Framed::new(socket, LinesCodec::new()))
     }
 
+    /// HTTP/1.1 with keep-alive.
+    pub fn http(socket: Socket, worker: Rc<Worker>) -> Self {
+        Self::Http(Framed::new(socket, Http::new(worker)))
+    }
+
     /// The next message; `Err` where the connection is lost.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message, End>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, End>> {
+        fn next<T>(
+            polled: Poll<Option<Result<T, impl Sized>>>,
+            received: impl Fn(T) -> Received,
+        ) -> Poll<Result<Received, End>> {
+            polled.map(|next| next.and_then(Result::ok).map(received).ok_or(End::Lost))
+        }
         match self {
-            Self::WebSocket(socket) => {
-                socket.poll_next_unpin(cx).map(|next| next.and_then(Result::ok).ok_or(End::Lost))
-            }
+            Self::WebSocket(socket) => next(socket.poll_next_unpin(cx), Received::Message),
             Self::Lines(lines) => {
-                let next = lines.poll_next_unpin(cx);
-                next.map(|next| next.and_then(Result::ok).map(Message::text).ok_or(End::Lost))
+                next(lines.poll_next_unpin(cx), |line| Received::Message(Message::text(line)))
             }
+            Self::Http(answers) => next(answers.poll_next_unpin(cx), Received::Answer),
         }
     }
 
@@ -64,6 +87,7 @@ impl Messages {
             Self::WebSocket(socket) => socket.poll_ready_unpin(cx).map_err(|_| End::Lost),
             // Of any type that can be a line.
             Self::Lines(lines) => SinkExt::<String>::poll_ready_unpin(lines, cx).map_err(|_| End::Lost),
+            Self::Http(requests) => requests.poll_ready_unpin(cx).map_err(|_| End::Lost),
         }
     }
 
@@ -71,6 +95,7 @@ impl Messages {
         match self {
             Self::WebSocket(socket) => socket.start_send_unpin(Message::text(text)).map_err(|_| End::Lost),
             Self::Lines(lines) => lines.start_send_unpin(text).map_err(|_| End::Lost),
+            Self::Http(requests) => requests.start_send_unpin(text).map_err(|_| End::Lost),
         }
     }
 
@@ -78,6 +103,7 @@ impl Messages {
         match self {
             Self::WebSocket(socket) => socket.poll_flush_unpin(cx).map_err(|_| End::Lost),
             Self::Lines(lines) => SinkExt::<String>::poll_flush_unpin(lines, cx).map_err(|_| End::Lost),
+            Self::Http(requests) => requests.poll_flush_unpin(cx).map_err(|_| End::Lost),
         }
     }
 }
@@ -117,8 +143,8 @@ pub async fn run(worker: Rc<Worker>, alarm: Rc<Alarm>, mut requests: Requests, m
             break;
         }
         match reconnecting.again(&worker, &alarm, &mut requests).await {
-            Some(Connection::Messages(again)) => socket = again,
-            _ => break,
+            Some(again) => socket = again,
+            None => break,
         }
     }
     let now_ns = worker.now_ns();
@@ -146,7 +172,14 @@ impl Session<'_> {
     fn read(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         while let Poll::Ready(message) = self.socket.poll_next(cx) {
             let now_ns = self.worker.now_ns();
-            match message? {
+            let message = match message? {
+                Received::Answer(answer) => {
+                    self.take(now_ns, &answer)?;
+                    continue;
+                }
+                Received::Message(message) => message,
+            };
+            match message {
                 Message::Text(text) => self.requests.receive(now_ns, &text, false),
                 Message::Binary(bytes) => {
                     // What is no text is no answer.
@@ -162,10 +195,31 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Takes an answer of HTTP.
+    fn take(&mut self, now_ns: u64, answer: &Answer) -> Result<(), End> {
+        let Answer { status, body, last } = answer;
+        let bytes = body.len() as u64;
+        if self.requests.deadline_ns().is_none() {
+            // Nothing was sent that it could answer: a server says so that it ends the connection.
+            return Err(End::Lost);
+        }
+        if *status != StatusCode::OK {
+            self.requests.end_oldest(now_ns, Outcome::HttpStatus(*status), bytes);
+        } else if self.worker.plan.as_is {
+            self.requests.end_oldest(now_ns, Outcome::Answered, bytes);
+        } else {
+            self.requests.receive(now_ns, std::str::from_utf8(body).unwrap_or_default(), true);
+        }
+        if *last { Err(End::Lost) } else { Ok(()) }
+    }
+
     /// Sends what may be sent. All that is sent in one turn is written by one call to the system where the socket takes it.
     fn send(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         let now_ns = self.worker.now_ns();
-        self.requests.expire(now_ns);
+        if self.requests.expire(now_ns) > 0 && matches!(self.socket, Messages::Http(_)) {
+            // An answer that comes late would be taken for the next one's, so the connection is given up.
+            return Err(End::Lost);
+        }
         while self.requests.turn(now_ns) == Turn::Now {
             match self.socket.poll_ready(cx) {
                 Poll::Ready(ready) => ready?,

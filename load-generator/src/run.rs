@@ -14,12 +14,12 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::bodies::Bodies;
-use crate::connect::{Connection, connect};
+use crate::connect::connect;
+use crate::messages::{self, Messages};
 use crate::options::{Options, Plan};
 use crate::requests::Requests;
 use crate::stats::{Stats, count};
 use crate::worker::{Control, Worker, wake_when_due};
-use crate::{http, messages};
 
 /// How far ahead the window's begin is set, so that every thread is ready for it.
 const LEAD: Duration = Duration::from_millis(5);
@@ -258,14 +258,7 @@ fn work(
         let mut running = JoinSet::new();
         for ((connection, alarm), place) in connections.into_iter().zip(alarms).zip(places) {
             let requests = Requests::new(worker.clone(), place);
-            match connection {
-                Connection::Messages(socket) => {
-                    running.spawn_local(messages::run(worker.clone(), alarm, requests, socket))
-                }
-                Connection::Http(http) => {
-                    running.spawn_local(http::run(worker.clone(), alarm, requests, http))
-                }
-            };
+            running.spawn_local(messages::run(worker.clone(), alarm, requests, connection));
         }
         let mut waking = std::pin::pin!(wake_when_due(worker.clone(), control));
         loop {
@@ -290,7 +283,7 @@ async fn connect_all(
     worker: &Rc<Worker>,
     share: u32,
     at_once: &Arc<Semaphore>,
-) -> Result<(Connects, Vec<Connection>)> {
+) -> Result<(Connects, Vec<Box<Messages>>)> {
     let mut connecting = JoinSet::new();
     for _ in 0..share {
         let (worker, at_once) = (worker.clone(), at_once.clone());

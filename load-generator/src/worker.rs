@@ -11,7 +11,6 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use http::HeaderMap;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
@@ -19,6 +18,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use crate::bodies::Bodies;
+use crate::http::KeptHead;
 use crate::options::Plan;
 use crate::stats::Stats;
 
@@ -47,8 +47,7 @@ pub struct Worker {
     pub stats: RefCell<Stats>,
     /// Bytes read from sockets, and written to them.
     pub traffic: Cell<(u64, u64)>,
-    /// What each request has besides, and since when.
-    headers: RefCell<(Instant, HeaderMap)>,
+    head: RefCell<KeptHead>,
     start: Cell<Instant>,
     end_ns: Cell<u64>,
     aborted: Cell<bool>,
@@ -100,7 +99,7 @@ impl Worker {
     /// The histograms can't be made, or the environment lacks what a header names.
     pub fn new(plan: Arc<Plan>, bodies: Bodies) -> Result<Self> {
         Ok(Self {
-            headers: RefCell::new((Instant::now(), plan.target.headers.filled()?)),
+            head: RefCell::new(KeptHead::new(&plan.target)?),
             stats: RefCell::new(Stats::new(plan.keeps_records)?),
             bodies,
             traffic: Cell::default(),
@@ -113,18 +112,9 @@ impl Worker {
         })
     }
 
-    /// Adds what each request has besides. A token that is old is made again.
-    pub fn add_headers(&self, to: &mut HeaderMap) {
-        let mut kept = self.headers.borrow_mut();
-        if self.plan.target.headers.change()
-            && kept.0.elapsed() >= header_values::TOKEN_LASTS
-            && let Ok(filled) = self.plan.target.headers.filled()
-        {
-            *kept = (Instant::now(), filled);
-        }
-        for (name, value) in &kept.1 {
-            to.append(name, value.clone());
-        }
+    /// Gives what a request over HTTP begins with, up to its length.
+    pub fn with_head(&self, take: impl FnOnce(&[u8])) {
+        take(self.head.borrow_mut().text(&self.plan.target));
     }
 
     /// Begins the window: when, how many connections there are in all, and the places of those of this thread.

@@ -4,11 +4,11 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{BODY, answer, command, failures, http, load, number, response};
+use common::{BODY, answer, command, failures, http, http_with_heads, load, number, parsed, response};
 use serde_json::json;
 
 #[test]
@@ -55,6 +55,55 @@ fn a_status_a_wrong_id_and_the_end_of_a_connection_are_failures_of_their_kind() 
     assert_eq!(number(&report, "/failed/malformed answer"), count(2));
     assert_eq!(number(&report, "/failed/connection lost"), count(4));
     assert!(count(4) > 0 && number(&report, "/connections_lost") >= count(3) + count(4));
+}
+
+#[test]
+fn a_refused_token_a_limit_and_a_redirect_are_outcomes_with_names() {
+    let statuses =
+        ["401 Unauthorized", "429 Too Many Requests", "307 Temporary Redirect\r\nLocation: /other"];
+    let next = AtomicU64::new(0);
+    let url = http(move |_| {
+        Some(response(statuses[next.fetch_add(1, SeqCst) as usize % statuses.len()], &json!("no")))
+    });
+    let report = load(&url, "--duration 1000 --rate 100 --requests 30");
+    for status in [401, 429, 307] {
+        assert_eq!(number(&report, &format!("/failed/HTTP {status}")), 10, "{report}");
+    }
+    assert_eq!(
+        (number(&report, "/sent"), number(&report, "/succeeded")),
+        (30, 0),
+        "a redirect is not followed"
+    );
+}
+
+#[test]
+fn a_token_is_made_again_before_it_is_old_and_a_header_replaces_ours() {
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let all = heads.clone();
+    let url = http_with_heads(move |head, request| {
+        all.lock().unwrap().push(head.to_owned());
+        Some(response("200 OK", &answer(request, &json!(1))))
+    });
+    let args = "--connections 2 --duration 11000 --rate 5";
+    let mut command = command(&url, args);
+    command.env("SECRET", "7b".repeat(32)).args(["--body", BODY]);
+    command.args([
+        "--header",
+        "Authorization: Bearer ${jwt:SECRET}",
+        "--header",
+        "Content-Type: application/json-rpc",
+    ]);
+    let report = parsed(&command.output().unwrap());
+    assert_eq!((number(&report, "/succeeded"), failures(&report)), (55, 0), "{report}");
+    let heads = heads.lock().unwrap();
+    let values = |name: &str| -> Vec<&str> {
+        heads.iter().flat_map(|head| head.lines()).filter_map(|line| line.strip_prefix(name)).collect()
+    };
+    let tokens = values("authorization: bearer ");
+    let mut different = tokens.clone();
+    different.dedup();
+    assert_eq!((tokens.len(), different.len()), (55, 2), "{different:?}");
+    assert_eq!(values("content-type: "), vec!["application/json-rpc"; 55]);
 }
 
 #[test]

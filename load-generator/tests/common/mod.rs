@@ -90,6 +90,11 @@ pub fn ws<S: Future<Output = ()> + 'static>(serve: impl Fn(Socket, u32) -> S + S
 /// Serves HTTP/1.1 until the test's process ends: `answer` gets each body and gives the whole response, or `None` for the end of the
 /// connection.
 pub fn http(answer: impl Fn(&Value) -> Option<String> + Send + Sync + 'static) -> String {
+    http_with_heads(move |_, body| answer(body))
+}
+
+/// The same, where `answer` gets each head, too, in small letters.
+pub fn http_with_heads(answer: impl Fn(&str, &Value) -> Option<String> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr: SocketAddr = listener.local_addr().unwrap();
     let answer = Arc::new(answer);
@@ -102,11 +107,11 @@ pub fn http(answer: impl Fn(&Value) -> Option<String> + Send + Sync + 'static) -
     format!("http://{addr}/rpc")
 }
 
-fn serve_http(mut stream: &TcpStream, answer: &dyn Fn(&Value) -> Option<String>) {
+fn serve_http(mut stream: &TcpStream, answer: &dyn Fn(&str, &Value) -> Option<String>) {
     stream.set_nodelay(true).unwrap();
     let mut reader = BufReader::new(stream);
     loop {
-        let mut length = 0;
+        let (mut length, mut head) = (0, String::new());
         loop {
             let mut line = String::new();
             if reader.read_line(&mut line).unwrap_or(0) == 0 {
@@ -119,10 +124,11 @@ fn serve_http(mut stream: &TcpStream, answer: &dyn Fn(&Value) -> Option<String>)
             if line.is_empty() {
                 break;
             }
+            head += &format!("{line}\n");
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
-        let Some(response) = answer(&serde_json::from_slice(&body).unwrap()) else { return };
+        let Some(response) = answer(&head, &serde_json::from_slice(&body).unwrap()) else { return };
         if stream.write_all(response.as_bytes()).is_err() || response.contains("Connection: close") {
             return;
         }

@@ -1,0 +1,302 @@
+//! Where an answer of HTTP/1.1 ends: RFC 9112, section 6, for the answer to a POST request.
+
+use std::io;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use http::StatusCode;
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+
+/// The most headers of an answer, and of a chunked body's trailer.
+const MOST_HEADERS: usize = 64;
+
+/// The longest head of an answer, and the longest line about a chunk.
+const LONGEST_HEAD: usize = 64 * 1024;
+
+/// An answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Its whole body, without chunks' sizes.
+    pub body: Bytes,
+    /// Whether the server ends the connection with it.
+    pub last: bool,
+}
+
+/// How a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// After so many bytes.
+    After(usize),
+    /// With a chunk of no bytes.
+    Chunked,
+    /// With the connection.
+    WithConnection,
+}
+
+/// What is read next.
+#[derive(Debug, Default)]
+enum Reads {
+    #[default]
+    Head,
+    Body(Head),
+    Chunks(Head, BytesMut),
+    Trailer(Head, BytesMut),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    status: u16,
+    ends: Ends,
+    last: bool,
+}
+
+impl Head {
+    fn with(self, body: Bytes) -> Answer {
+        Answer { status: self.status, body, last: self.last }
+    }
+}
+
+/// Divides the bytes that a server sends on a connection into answers.
+#[derive(Debug, Default)]
+pub struct Answers {
+    reads: Reads,
+}
+
+impl Answers {
+    /// Takes the next answer from what was read so far; `None` where it is not whole.
+    ///
+    /// # Errors
+    /// It is no answer of HTTP/1.1.
+    pub fn next(&mut self, from: &mut BytesMut) -> io::Result<Option<Answer>> {
+        loop {
+            match &mut self.reads {
+                Reads::Head => {
+                    let Some(head) = read_head(from)? else { return Ok(None) };
+                    self.reads = match head.ends {
+                        Ends::Chunked => Reads::Chunks(head, BytesMut::new()),
+                        Ends::After(_) | Ends::WithConnection => Reads::Body(head),
+                    };
+                }
+                Reads::Body(head) => {
+                    let head = *head;
+                    let Ends::After(length) = head.ends else { return Ok(None) };
+                    if from.len() < length {
+                        from.reserve(length - from.len());
+                        return Ok(None);
+                    }
+                    self.reads = Reads::Head;
+                    return Ok(Some(head.with(from.split_to(length).freeze())));
+                }
+                Reads::Chunks(head, body) => {
+                    let Some((at, length)) = chunk(from)? else { return Ok(None) };
+                    let head = *head;
+                    if length == 0 {
+                        from.advance(at);
+                        self.reads = Reads::Trailer(head, std::mem::take(body));
+                        continue;
+                    }
+                    let end = at.saturating_add(length);
+                    if from.len() < end.saturating_add(2) {
+                        return Ok(None);
+                    }
+                    body.put_slice(&from[at..end]);
+                    if &from[end..end + 2] != b"\r\n" {
+                        return Err(invalid("a chunk is longer than it says"));
+                    }
+                    from.advance(end + 2);
+                }
+                Reads::Trailer(head, body) => {
+                    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+                    match httparse::parse_headers(from, &mut headers).map_err(invalid)? {
+                        httparse::Status::Partial if from.len() > LONGEST_HEAD => {
+                            return Err(invalid("a trailer is too long"));
+                        }
+                        httparse::Status::Partial => return Ok(None),
+                        httparse::Status::Complete((length, _)) => from.advance(length),
+                    }
+                    let answer = head.with(std::mem::take(body).freeze());
+                    self.reads = Reads::Head;
+                    return Ok(Some(answer));
+                }
+            }
+        }
+    }
+
+    /// The same where the connection has ended, and with it perhaps an answer.
+    ///
+    /// # Errors
+    /// It is no answer of HTTP/1.1, or has ended early.
+    pub fn last(&mut self, from: &mut BytesMut) -> io::Result<Option<Answer>> {
+        if let Some(answer) = self.next(from)? {
+            return Ok(Some(answer));
+        }
+        if let Reads::Body(head @ Head { ends: Ends::WithConnection, .. }) = self.reads {
+            self.reads = Reads::Head;
+            return Ok(Some(head.with(from.split().freeze())));
+        }
+        if from.is_empty() && matches!(self.reads, Reads::Head) {
+            return Ok(None);
+        }
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// The head of the next answer, taken from the bytes; `None` where it is not whole. Those that only announce one are left out.
+fn read_head(from: &mut BytesMut) -> io::Result<Option<Head>> {
+    loop {
+        let mut headers = [const { std::mem::MaybeUninit::uninit() }; MOST_HEADERS];
+        let mut response = httparse::Response::new(&mut []);
+        let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut response,
+            from,
+            &mut headers,
+        );
+        let httparse::Status::Complete(length) = parsed.map_err(invalid)? else {
+            return if from.len() > LONGEST_HEAD { Err(invalid("a head is too long")) } else { Ok(None) };
+        };
+        let status = response.code.unwrap_or_default();
+        let last = response.version == Some(0);
+        let mut head = Head { status, ends: Ends::WithConnection, last };
+        for header in response.headers.iter() {
+            read_header(header, &mut head)?;
+        }
+        from.advance(length);
+        if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
+            head.ends = Ends::After(0);
+        }
+        head.last |= head.ends == Ends::WithConnection;
+        if !(100..200).contains(&status) {
+            return Ok(Some(head));
+        }
+    }
+}
+
+/// Reads a header that says how an answer ends.
+fn read_header(header: &httparse::Header<'_>, head: &mut Head) -> io::Result<()> {
+    let has = |word: &str| {
+        let words = header.value.split(|byte| *byte == b',');
+        words.map(<[u8]>::trim_ascii).any(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    if header.name.eq_ignore_ascii_case(CONTENT_LENGTH.as_str()) {
+        let length = std::str::from_utf8(header.value).ok().and_then(|text| text.trim().parse().ok());
+        let length = length.ok_or_else(|| invalid("a content-length is no number"))?;
+        match head.ends {
+            Ends::After(other) if other != length => return Err(invalid("two content-lengths differ")),
+            // Where an answer has both, chunks it is (RFC 9112, 6.3).
+            Ends::Chunked => {}
+            Ends::After(_) | Ends::WithConnection => head.ends = Ends::After(length),
+        }
+    } else if header.name.eq_ignore_ascii_case(TRANSFER_ENCODING.as_str()) {
+        if !has("chunked") {
+            return Err(invalid("a transfer-encoding that was not allowed"));
+        }
+        head.ends = Ends::Chunked;
+    } else if header.name.eq_ignore_ascii_case(CONNECTION.as_str()) {
+        head.last = (head.last || has("close")) && !has("keep-alive");
+    }
+    Ok(())
+}
+
+/// Where the next chunk begins and how long it is; `None` where that can't be read yet.
+fn chunk(from: &[u8]) -> io::Result<Option<(usize, usize)>> {
+    let parsed = httparse::parse_chunk_size(from);
+    match parsed.map_err(|_| invalid("a chunk's size is no number"))? {
+        httparse::Status::Complete((at, length)) => {
+            let length = usize::try_from(length).map_err(|_| invalid("a chunk is too long"))?;
+            Ok(Some((at, length)))
+        }
+        httparse::Status::Partial if from.len() > LONGEST_HEAD => Err(invalid("a chunk's size is too long")),
+        httparse::Status::Partial => Ok(None),
+    }
+}
+
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read of a text that comes whole, and of the same text a byte at a time, which must be equal: answers, and the end.
+    fn read(text: &str) -> Result<Vec<(u16, String, bool)>, String> {
+        let parts = |length: usize| {
+            let (mut answers, mut bytes, mut found) = (Answers::default(), BytesMut::new(), Vec::new());
+            let mut keep = |answer: Answer| {
+                let body = String::from_utf8(answer.body.to_vec()).unwrap_or_default();
+                found.push((answer.status, body, answer.last));
+            };
+            for part in text.as_bytes().chunks(length.max(1)) {
+                bytes.extend_from_slice(part);
+                while let Some(answer) = answers.next(&mut bytes).map_err(|error| error.to_string())? {
+                    keep(answer);
+                }
+            }
+            while let Some(answer) = answers.last(&mut bytes).map_err(|error| error.to_string())? {
+                keep(answer);
+            }
+            Ok(found)
+        };
+        let whole = parts(text.len());
+        assert_eq!(whole, parts(1), "{text:?}");
+        whole
+    }
+
+    fn one(text: &str) -> (u16, String, bool) {
+        let mut answers = read(text).unwrap_or_default();
+        assert_eq!(answers.len(), 1, "{text:?}");
+        answers.remove(0)
+    }
+
+    #[test]
+    fn an_answer_ends_where_its_head_says() {
+        let kept = |status, body: &str| (status, body.to_owned(), false);
+        assert_eq!(one("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), kept(200, "{}"));
+        assert_eq!(one("HTTP/1.1 503 Busy\r\ncontent-length:0\r\n\r\n"), kept(503, ""));
+        assert_eq!(one("HTTP/1.1 204 No Content\r\n\r\n"), kept(204, ""));
+        let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\n[1\r\nA\r\n,2,3,4,5,6\r\n1\r\n]\r\n0\r\n";
+        assert_eq!(one(&format!("{chunks}\r\n")), kept(200, "[1,2,3,4,5,6]"));
+        assert_eq!(one(&format!("{chunks}Digest: x\r\n\r\n")), kept(200, "[1,2,3,4,5,6]"));
+        let both =
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n";
+        assert_eq!(one(both), kept(200, "1"));
+        let announced =
+            "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1";
+        assert_eq!(one(announced), kept(200, "1"));
+        let two =
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1HTTP/1.1 429 Slow\r\nContent-Length: 1\r\n\r\n2";
+        assert_eq!(read(two), Ok(vec![kept(200, "1"), kept(429, "2")]));
+    }
+
+    #[test]
+    fn an_answer_says_whether_the_connection_goes_on() {
+        let length = "Content-Length: 1\r\n\r\n1";
+        let last = |head: &str| one(&format!("{head}{length}")).2;
+        assert!(!last("HTTP/1.1 200 OK\r\n"));
+        assert!(last("HTTP/1.1 200 OK\r\nConnection: close\r\n"));
+        assert!(last("HTTP/1.1 200 OK\r\nconnection: x, Close\r\n"));
+        assert!(last("HTTP/1.0 200 OK\r\n"));
+        assert!(!last("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n"));
+        assert_eq!(one("HTTP/1.1 200 OK\r\n\r\nto the end"), (200, "to the end".to_owned(), true));
+    }
+
+    #[test]
+    fn what_is_no_answer_or_not_whole_is_an_error() {
+        for text in [
+            "hello\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n12",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n12\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n12",
+            "HTTP/1.1 200 OK\r\nContent-",
+        ] {
+            assert!(read(text).is_err(), "{text:?}");
+        }
+        let endless = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(LONGEST_HEAD));
+        assert!(Answers::default().next(&mut BytesMut::from(endless.as_str())).is_err());
+    }
+}
