@@ -119,7 +119,7 @@ take +files:
 [group('by hand')]
 [no-exit-message]
 serve name *options:
-    @{{bench}} serve {{name}} {{options}}
+    @{{bench}} serve {{name}} --workload getBalance {{options}}
 
 # One plain bombardier run against a fresh server: just bombard actix getBlocks 500
 [group('by hand')]

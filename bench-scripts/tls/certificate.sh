@@ -1,7 +1,10 @@
 #!/bin/sh
 # Makes a certificate for this machine's loopback address, and what it is verified by, in target/tls; again once less than a day of it is
-# left. No key is kept in the repository.
+# left. No key is kept in the repository. What is named behind it has to be on the PATH: certificate.sh haproxy
 set -eu
+for program in openssl "$@"; do
+  command -v "$program" >/dev/null || { echo "$program is not on the PATH; install it first" >&2; exit 1; }
+done
 mkdir -p target/tls
 cd target/tls
 if openssl x509 -checkend 86400 -noout -in loopback.pem >/dev/null 2>&1; then

@@ -19,7 +19,7 @@ use crate::link::{self, Link};
 use crate::metrics;
 use crate::owned_process::{Limits, Output, Owned, describe};
 use crate::watch::{self, Listed};
-use bench_model::config::{Environment, Ready, ReadyCall, ReadyLine, Server};
+use bench_model::config::{Environment, Ready, ReadyLine, Server};
 use bench_model::target::Target;
 use bench_model::transport::Transport;
 use bench_model::workload::Opening;
@@ -36,7 +36,7 @@ pub use server_process::{Process, find_running};
 /// How long a server may take until it answers; a ledger of millions of accounts takes seconds to make.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long a node may take until getHealth says `ok`: it reads accounts and makes a ledger first.
+/// How long a server may take until it answers its ready call: a node reads accounts and makes a ledger first.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(300);
 
 /// How long a server that closed its output may take to end, before it counts as one that keeps running without.
@@ -280,9 +280,8 @@ fn wait_until_ready(
 ) -> Result<(String, Option<String>, Value)> {
     let is_ready = match &server.ready {
         Ready::Line(places) => return read_ready_line(process, places, listen, interrupt),
-        Ready::Health {} => Some(ReadyCall::health()),
         Ready::Call(call) => Some(call.clone()),
-        Ready::Connect {} | Ready::Running(_) => None,
+        Ready::Connect {} | Ready::Health {} | Ready::Running(_) => None,
     };
     match is_ready {
         Some(call) => {

@@ -1,5 +1,5 @@
-//! CPU time for a getBlocks request against the slots that it returns: a straight line for each server and block, whose
-//! slope is the cost of a slot and whose intercept the cost of a request that returns none.
+//! CPU time for a request against the elements of its result: a straight line for each server and block, whose slope is
+//! the cost of an element and whose intercept the cost of a request that returns none.
 //!
 //! Least squares with weights of one over the square of the whole, so that every length counts by its relative error.
 //! All parts of the whole are fitted with the same weights, so the slopes of the parts add up to that of the whole.
@@ -15,11 +15,14 @@ use bench_model::figure::Figure;
 use bench_model::plan::WhyPlan;
 use bench_stats::{Estimate, Line as Fit, Weighted, hodges_lehmann};
 
-/// CPU time against slots returned, of both servers.
+/// CPU time against elements returned, of both servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlopeSummary {
     /// Connections.
     pub connections: u32,
+    /// What an element is, in the singular.
+    #[serde(default)]
+    pub element: String,
     /// A line for each server: first the one that is explained.
     pub lines: Vec<Line>,
     /// Ratio of the slopes, paired by block.
@@ -28,14 +31,14 @@ pub struct SlopeSummary {
     pub intercept_ratio: Option<Estimate>,
 }
 
-/// One server's CPU time against slots returned.
+/// One server's CPU time against elements returned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// The server.
     pub server: String,
     /// By length, rising.
     pub points: Vec<Point>,
-    /// CPU time for one more slot, in nanoseconds.
+    /// CPU time for one more element, in nanoseconds.
     pub slope_ns: Option<Estimate>,
     /// CPU time for a request that returns none, in microseconds.
     pub intercept_us: Option<Estimate>,
@@ -48,7 +51,7 @@ pub struct Line {
 /// Medians over blocks at one length, in microseconds of CPU time for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Slots that the answer holds.
+    /// Elements that the result holds.
     pub slots: u64,
     /// Over HTTP.
     pub cpu_us: Estimate,
@@ -56,7 +59,7 @@ pub struct Point {
     pub dispatch_us: Option<Estimate>,
 }
 
-/// The cost of one more slot, by part, in nanoseconds of CPU time. The parts add up to the slope in every block.
+/// The cost of one more element, by part, in nanoseconds of CPU time. The parts add up to the slope in every block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PartsNs {
     /// The method alone.
@@ -82,7 +85,7 @@ struct LengthSample {
 impl SlopeSummary {
     /// From the slope's trials. `None` where nothing was measured.
     pub(super) fn new(request: &WhyPlan, seen: &Seen<'_>) -> Option<Self> {
-        let connections = request.why.slope.connections;
+        let by_length = request.why.slope.as_ref()?;
         let blocks = [&request.server, &request.over].map(|server| by_block(request, seen, server));
         if blocks.iter().all(BTreeMap::is_empty) {
             return None;
@@ -99,7 +102,8 @@ impl SlopeSummary {
         let servers = [&request.server, &request.over];
         let lines = (0..2).map(|side| Line::new(servers[side], &blocks[side], &fits[side])).collect();
         Some(Self {
-            connections,
+            connections: by_length.connections,
+            element: by_length.element.clone(),
             lines,
             slope_ratio: ratio(|fit| fit.slope),
             intercept_ratio: ratio(|fit| fit.intercept),

@@ -140,6 +140,16 @@ impl ConfigDir {
         Ok(read_toml(&path, named)?.0)
     }
 
+    /// The first workload by name.
+    ///
+    /// # Errors
+    /// There is none, or it has a mistake.
+    pub fn first_workload(&self) -> Result<Workload> {
+        let files = self.files("workloads")?;
+        let (name, _) = files.first().with_context(|| format!("no workload in {}", self.0.display()))?;
+        self.workload(name)
+    }
+
     /// Finds the server that answers are compared with.
     fn find_reference(&self, reference: &mut Reference) -> Result<()> {
         let server = self.server(&reference.server)?;

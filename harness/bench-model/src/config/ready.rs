@@ -10,7 +10,7 @@ pub enum Ready {
     Line(ReadyLine),
     /// Nothing: it is ready once the port in its arguments accepts a connection.
     Connect {},
-    /// Nothing: it is ready once it answers getHealth with `ok` on the port in its arguments.
+    /// As plans of older runs say [`Ready::Call`] of one method. Not in `servers.toml`.
     Health {},
     /// Nothing: it is ready once it answers this request as stated on the port in its arguments.
     Call(ReadyCall),
@@ -37,15 +37,6 @@ fn result_pointer() -> String {
 }
 
 impl ReadyCall {
-    /// getHealth, with the answer of a node that is well.
-    pub fn health() -> Self {
-        Self {
-            request: r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#.to_owned(),
-            pointer: result_pointer(),
-            equals: Some("ok".into()),
-        }
-    }
-
     /// Whether an answer says so.
     pub fn is_said_by(&self, answer: &serde_json::Value) -> bool {
         let found = answer.pointer(&self.pointer);

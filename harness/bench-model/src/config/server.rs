@@ -297,6 +297,10 @@ impl Server {
         ensure!(self.ca.is_none() || is_encrypted, "field ca: it has no TLS; leave it out");
         let is_ipc = at.is_some_and(|at| at.transport() == Transport::Ipc);
         ensure!(self.headers.is_empty() || !is_ipc, "field headers: a Unix socket has none; leave it out");
+        ensure!(
+            !matches!(self.ready, Ready::Health {}),
+            "field ready.health: write the call, as ready = {{ call = {{ request = '…', equals = \"ok\" }} }}"
+        );
         if let Ready::Call(call) = &self.ready {
             let request: Result<serde_json::Value, _> = serde_json::from_str(&call.request);
             ensure!(

@@ -176,8 +176,8 @@ fn rubbish_in_why_is_named() {
         ("transport = \"getHealth\"", "transport = \"\"", "transport"),
         ("most_requests = 20000", "most_requests = 0", "most_requests"),
         ("window_ms = 2000", "window_ms = 1", "window_ms"),
-        ("[10, 100,", "[100, 10,", "slope.slots"),
-        ("[10, 100,", "[0, 10, 100,", "slope.slots"),
+        ("[10, 100,", "[100, 10,", "slope.lengths"),
+        ("[10, 100,", "[0, 10, 100,", "slope.lengths"),
     ];
     assert_refused("why.toml", |dir| dir.why().map(drop), &cases);
 }

@@ -3,7 +3,6 @@
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::campaign::CONNECT_MS;
 use super::{Campaign, Environment, Percent, Placement};
@@ -48,8 +47,8 @@ pub struct Why {
     pub environment: Environment,
     /// How the CPU time is taken apart.
     pub ladder: Blocks,
-    /// How the cost of an answer's length is found.
-    pub slope: Slope,
+    /// How the cost of an answer's length is found; left out where no method's answer has one.
+    pub slope: Option<Slope>,
 }
 
 /// Blocks of both servers at the same time on one core, and as many runs in process.
@@ -64,12 +63,20 @@ pub struct Blocks {
     pub window_ms: u64,
 }
 
-/// CPU time for a getBlocks request against the slots that it returns.
+/// CPU time for a request against the elements of its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slope {
-    /// Lengths of the requested range, rising; about one slot in twenty is skipped and not returned.
-    pub slots: Vec<u64>,
+    /// The request, with `{last}` for one less than the elements that it asks for: a question about any request of its
+    /// method has this part. None in runs that were before this field.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub body: String,
+    /// What an element is, in the singular. Runs that were before this field have slots.
+    #[serde(default = "slot")]
+    pub element: String,
+    /// The elements asked for, rising; a result may hold fewer.
+    #[serde(alias = "slots")]
+    pub lengths: Vec<u64>,
     /// Connections: few, because one answer takes megabytes.
     pub connections: u32,
     /// Blocks.
@@ -80,6 +87,58 @@ pub struct Slope {
     pub window_ms: u64,
     /// When the load tool gives a request up, in milliseconds.
     pub timeout_ms: u64,
+}
+
+fn slot() -> String {
+    "slot".to_owned()
+}
+
+/// What the request of a slope has in place of the last element's number.
+const LAST: &str = "{last}";
+
+impl Slope {
+    /// The request for so many elements.
+    fn workload(&self, length: u64) -> Workload {
+        let traffic = Traffic::One {
+            body: self.body.replace(LAST, &length.saturating_sub(1).to_string()),
+            expected: Expected::Ledger,
+            needs_slots: None,
+        };
+        let mut workload = Workload {
+            name: String::new(),
+            traffic,
+            why: format!("{length} {}s are asked for.", self.element),
+        };
+        workload.name = format!("{}-{length}", workload.method());
+        workload
+    }
+
+    /// The requests, by rising length.
+    pub fn workloads(&self) -> Vec<Workload> {
+        self.lengths.iter().map(|length| self.workload(*length)).collect()
+    }
+
+    /// The method whose answer has a length.
+    pub fn method(&self) -> String {
+        self.workload(1).method()
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(self.body.contains(LAST), "field slope.body: has no {LAST}, so its answers have one length");
+        ensure!(
+            !self.workload(1).method().is_empty(),
+            "field slope.body: is no JSON-RPC call: {}",
+            self.body
+        );
+        let lengths = &self.lengths;
+        ensure!(lengths.len() >= 3, "field slope.lengths: a line takes three lengths or more");
+        ensure!(
+            lengths.windows(2).all(|two| two[0] < two[1]),
+            "field slope.lengths: give them in rising order"
+        );
+        lengths.iter().try_for_each(|length| within("slope.lengths", *length, 1, LONGEST_RANGE))?;
+        within("slope.blocks", self.blocks.into(), 1, 1_000)
+    }
 }
 
 impl Why {
@@ -96,16 +155,12 @@ impl Why {
         within("repeats", self.repeats.into(), 1, 1_000)?;
         within("answer_bytes", self.answer_bytes, 1, 1 << 40)?;
         within("most_requests", self.most_requests, 1, 1_000_000_000)?;
-        let slots = &self.slope.slots;
-        ensure!(slots.len() >= 3, "field slope.slots: a line takes three lengths or more");
-        ensure!(slots.windows(2).all(|two| two[0] < two[1]), "field slope.slots: give them in rising order");
-        slots.iter().try_for_each(|slots| within("slope.slots", *slots, 1, LONGEST_RANGE))?;
-        within("slope.blocks", self.slope.blocks.into(), 1, 1_000)?;
+        self.slope.as_ref().map_or(Ok(()), Slope::check)?;
         let pair = ["a".to_owned(), "b".to_owned()];
         within("ladder.blocks", self.ladder.blocks.into(), 1, 1_000)?;
         self.campaign(&pair, "request", self.connections).check()?;
         self.ladder_campaign(&pair, "request", self.connections).check()?;
-        self.slope_campaign(&pair).check()
+        self.slope.as_ref().map_or(Ok(()), |slope| self.slope_campaign(slope, &pair).check())
     }
 
     /// The campaign of the pair on a request, one after the other, with the machine to themselves.
@@ -145,40 +200,24 @@ impl Why {
     }
 
     /// The campaign of the slope, placed as the ladder's.
-    pub fn slope_campaign(&self, pair: &[String; 2]) -> Campaign {
-        let slope = &self.slope;
-        let slots = slope.slots.last().copied().unwrap_or(1);
+    pub fn slope_campaign(&self, slope: &Slope, pair: &[String; 2]) -> Campaign {
+        let most = slope.lengths.last().copied().unwrap_or(1);
         Campaign {
-            why: "CPU time for a getBlocks request against the slots that it returns.".to_owned(),
-            workloads: self.slope_workloads().into_iter().map(|workload| workload.name).collect(),
+            why: format!("CPU time for a request against the {}s of its result.", slope.element),
+            workloads: slope.workloads().into_iter().map(|workload| workload.name).collect(),
             max_blocks: slope.blocks,
             warmup_ms: slope.warmup_ms,
             window_ms: slope.window_ms,
             timeout_ms: slope.timeout_ms,
             connect_ms: CONNECT_MS,
-            // The tip is above every range, so that none is cut.
+            // The ledger's tip is above every range, so that none is cut.
             environment: Environment {
-                slots: slots + slots / 10 + 100,
+                slots: most + most / 10 + 100,
                 placement: Placement::Duet,
                 ..self.environment.clone()
             },
             ..self.campaign(pair, "", slope.connections)
         }
-    }
-
-    /// The requests of the slope, by rising length.
-    pub fn slope_workloads(&self) -> Vec<Workload> {
-        let request = |slots: &u64| Workload {
-            name: format!("getBlocks-{slots}"),
-            traffic: Traffic::One {
-                body: json!({"jsonrpc": "2.0", "id": 1, "method": "getBlocks", "params": [0, slots - 1]})
-                    .to_string(),
-                expected: Expected::Ledger,
-                needs_slots: None,
-            },
-            why: format!("The produced ones of {slots} slots."),
-        };
-        self.slope.slots.iter().map(request).collect()
     }
 
     /// Requests of one in-process measurement of a request with so long an answer.
@@ -198,9 +237,9 @@ mod tests {
     #[test]
     fn answers_of_the_slope_have_about_its_lengths() {
         let (mut why, _) = ConfigDir::of_repository().why().unwrap();
-        why.slope.slots = vec![10, 100, 1_000];
-        let campaign = why.slope_campaign(&["a".to_owned(), "b".to_owned()]);
-        for (workload, slots) in why.slope_workloads().into_iter().zip(&why.slope.slots) {
+        let slope = Slope { lengths: vec![10, 100, 1_000], ..why.slope.take().unwrap() };
+        let campaign = why.slope_campaign(&slope, &["a".to_owned(), "b".to_owned()]);
+        for (workload, slots) in slope.workloads().into_iter().zip(&slope.lengths) {
             let truth = workload.truth(&campaign.environment.ledger()).unwrap();
             let returned = truth.answer().unwrap()["result"].as_array().unwrap().len() as u64;
             assert!((slots * 4 / 5..=*slots).contains(&returned), "{returned} of {slots}");

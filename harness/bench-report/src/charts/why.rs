@@ -51,12 +51,13 @@ pub(crate) fn ladder(summary: &WhySummary, ladder: &Ladder) -> Chart {
     }
 }
 
-/// CPU time for a request against the slots that it returns, both on logarithmic axes: over HTTP with the fitted line,
+/// CPU time for a request against the elements of its result, both on logarithmic axes: over HTTP with the fitted line,
 /// and in process, thinner and dashed. A style for each line.
 pub(crate) fn slope(slope: &SlopeSummary, styles: &[Style]) -> Chart {
     let lengths: Vec<f64> =
         slope.lines.iter().flat_map(|line| &line.points).map(|point| point.slots as f64).collect();
     let ends = lengths.iter().copied().reduce(f64::min).zip(lengths.iter().copied().reduce(f64::max));
+    let returned = format!("{}s returned", slope.element);
     let (mut series, mut legend) = (Vec::new(), Vec::new());
     for (line, style) in slope.lines.iter().zip(styles) {
         let in_process = Style { variant: 1, ..*style };
@@ -80,13 +81,13 @@ pub(crate) fn slope(slope: &SlopeSummary, styles: &[Style]) -> Chart {
         ));
     }
     let panel = Panel {
-        title: "getBlocks: server CPU time for a request against slots returned".to_owned(),
+        title: format!("Server CPU time for a request against {returned}"),
         series,
         empty: "nothing was measured",
         ..Panel::default()
     };
     let axes = [
-        Axis { ticks: lengths, ..Axis::log("slots returned", thousands) },
+        Axis { ticks: lengths, ..Axis::log(&returned, thousands) },
         Axis::log("CPU time for a request", time_tick),
     ];
     let rows =

@@ -9,7 +9,7 @@ use crate::format::{
     Table, bullets, counted, dash, estimate, known, percent, sections, significant, thousands,
 };
 use crate::sections::environment;
-use bench_analysis::why::{Ladder, LadderRow, Line, Part, PartsNs, WhySummary};
+use bench_analysis::why::{Ladder, LadderRow, Part, PartsNs, SlopeSummary, WhySummary};
 use bench_model::cost::{CountKind, CountOutcome};
 use bench_stats::Estimate;
 
@@ -139,7 +139,7 @@ pub(crate) fn quotation(why: &WhyRun, folder: &str) -> String {
         out += &format!("\nInstructions for a request in process, by function:\n\n{table}");
     }
     if summary.slope.is_some() {
-        out += &format!("\n![CPU time for a request against slots returned]({folder}/slope.svg)\n");
+        out += &format!("\n![CPU time for a request against the length of its answer]({folder}/slope.svg)\n");
     }
     out
 }
@@ -250,12 +250,15 @@ fn calls_by_name(summary: &WhySummary) -> String {
 fn slope(summary: &WhySummary) -> String {
     let Some(slope) = &summary.slope else {
         return format!(
-            "## The answer's length\n\nNot measured: {} has an answer of one length.\n",
+            "## The answer's length\n\nNot measured: why.toml names no request like {} with answers of several lengths.\n",
             summary.workload
         );
     };
-    let headers = "server | a slot more, ns | of it the method | serialising | HTTP in the program | kernel | \
-                   a request of none, µs | largest miss of the line";
+    let element = &slope.element;
+    let headers = format!(
+        "server | a {element} more, ns | of it the method | serialising | HTTP in the program | kernel | \
+                   a request of none, µs | largest miss of the line"
+    );
     let rows = slope.lines.iter().map(|line| {
         let part = |of: fn(&PartsNs) -> Estimate| {
             known(line.parts_ns.as_ref(), "unavailable", |parts| estimate(of(parts), significant))
@@ -273,18 +276,19 @@ fn slope(summary: &WhySummary) -> String {
     });
     let connections = counted(slope.connections.into(), "connection");
     format!(
-        "## The answer's length\n\n![CPU time for a request against slots returned](slope.svg)\n\n{}\nServer CPU time \
-         for a getBlocks request against the slots that it returns, at {connections}: a straight line for each block \
+        "## The answer's length\n\n![CPU time for a request against the length of its answer](slope.svg)\n\n{}\nServer CPU time \
+         for a request against the {element}s that it returns, at {connections}: a straight line for each block \
          by least squares, weighted so that each length counts by its relative miss; figures are medians over blocks. \
          The parts are fitted with the same weights and add up to the slope in every block.\n\n{}",
-        Table::of(headers, 1, rows).markdown(),
-        points(&slope.lines).markdown()
+        Table::of(&headers, 1, rows).markdown(),
+        points(slope).markdown()
     )
 }
 
 /// What was measured at each length.
-fn points(lines: &[Line]) -> Table {
-    let mut headers: Vec<String> = vec!["slots returned".to_owned()];
+fn points(slope: &SlopeSummary) -> Table {
+    let SlopeSummary { lines, element, .. } = slope;
+    let mut headers: Vec<String> = vec![format!("{element}s returned")];
     for line in lines {
         headers.push(format!("{}, µs", line.server));
         headers.push("in process, µs".to_owned());

@@ -106,12 +106,13 @@ fn explained(summary: &WhySummary, ladder: &Ladder) -> String {
     )
 }
 
-/// What a slot costs.
+/// What an element of the result costs.
 fn slope(slope: &SlopeSummary) -> Option<String> {
     let [a, b] = slope.lines.as_slice() else { return None };
     let (cost_a, cost_b) = (a.slope_ns?, b.slope_ns?);
     let mut said = format!(
-        "Each slot more in the answer costs {} {} ns and {} {} ns",
+        "Each {} more in the answer costs {} {} ns and {} {} ns",
+        slope.element,
         a.server,
         significant(cost_a.value),
         b.server,
@@ -141,9 +142,10 @@ fn slope(slope: &SlopeSummary) -> Option<String> {
     if misfit > MUCH_MISFIT {
         let _ = write!(
             said,
-            " No straight line fits well: it misses some length by {:.0} %, so the cost of a slot depends on how many \
+            " No straight line fits well: it misses some length by {:.0} %, so the cost of a {} depends on how many \
              there are.",
-            misfit * 100.0
+            misfit * 100.0,
+            slope.element
         );
     }
     Some(said)

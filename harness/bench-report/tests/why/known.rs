@@ -89,7 +89,8 @@ impl Known {
         why.blocks = blocks;
         why.max_extra_blocks = Some(0);
         why.ladder.blocks = blocks;
-        why.slope.blocks = blocks;
+        let mut by_length = why.slope.take().unwrap();
+        by_length.blocks = blocks;
         let pair = ["actix".to_owned(), "legacy".to_owned()];
         let servers: Vec<Server> = pair.iter().map(|name| config().server(name).unwrap()).collect();
         let plan = |campaign: bench_model::config::Campaign, workloads| Plan {
@@ -103,12 +104,13 @@ impl Known {
         let both = ["getBlocks", "getHealth"].map(|name| config().workload(name).unwrap()).to_vec();
         let main = plan(why.campaign(&pair, "getBlocks", 500), both[..1].to_vec());
         let ladder = plan(why.ladder_campaign(&pair, "getBlocks", 500), both);
-        let slope = plan(why.slope_campaign(&pair), why.slope_workloads());
+        let slope = plan(why.slope_campaign(&by_length, &pair), by_length.workloads());
         let returned: BTreeMap<String, u64> =
-            why.slope.slots.iter().map(|slots| (format!("getBlocks-{slots}"), *slots)).collect();
+            by_length.lengths.iter().map(|slots| (format!("getBlocks-{slots}"), *slots)).collect();
         let costs = |server: &str| if server == "actix" { actix } else { legacy };
         let [server, over] = pair;
         let workload = "getBlocks".to_owned();
+        why.slope = Some(by_length);
         let why_plan = WhyPlan { why, server, over, workload, connections: 500, returned };
         let mut known = Self {
             why_plan,

@@ -95,7 +95,7 @@ fn a_report_has_what_a_reader_needs() {
         "| parsing, dispatch, serialising",
         "| - as for getHealth",
         "![CPU time for a request, by part](ladder.svg)",
-        "![CPU time for a request against slots returned](slope.svg)",
+        "![CPU time for a request against the length of its answer](slope.svg)",
         "Each slot more in the answer costs actix-web + hand-written JSON-RPC 22.4 ns and jsonrpc-core 56.0 ns (0.40 \
          [0.40, 0.40] times as much)",
         "7.25",

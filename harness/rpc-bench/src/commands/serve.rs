@@ -24,9 +24,9 @@ pub struct Args {
     /// Whose settings: the same for all, or the framework's own.
     #[arg(long, default_value = "equal", value_parser = tuning)]
     tuning: Tuning,
-    /// The workload whose lines are printed, and whose answer `control` gives.
-    #[arg(long, default_value = "getBalance")]
-    workload: String,
+    /// The workload whose lines are printed, and whose answer `control` gives; the first by name where left out.
+    #[arg(long, overrides_with = "workload")]
+    workload: Option<String>,
 }
 
 pub(super) fn tuning(text: &str) -> Result<Tuning, String> {
@@ -43,7 +43,10 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     if let Some(at) = server.running_at() {
         bail!("server {}: runs already, at {}", server.name, at.url);
     }
-    let workload = config.workload(&args.workload)?;
+    let workload = match &args.workload {
+        Some(name) => config.workload(name)?,
+        None => config.first_workload()?,
+    };
     let environment = Environment::plain(args.tuning, SeededSpec::default());
     let opening = workload.opening(&environment.ledger())?;
     subject::build(std::slice::from_ref(&server))?;

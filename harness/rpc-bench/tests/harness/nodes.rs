@@ -72,7 +72,7 @@ fn refused(bench: &Bench, output: &Output, holds: &[&str]) {
 
 const ON_PATH: &str = r#"program = "test-node"
 args = ["--rpc-port", "{port}", "--ledger", "{folder}", "--account-dir", "{accounts_dir}"]
-ready = { health = {} }
+ready = { call = { request = '{"jsonrpc": "2.0", "id": 1, "method": "getHealth"}', equals = "ok" } }
 holds = ["getHealth", "getBalance"]"#;
 
 #[test]

@@ -27,9 +27,6 @@ use bench_model::workload::Workload;
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host;
 
-/// The method whose answer has a length.
-const MEASURED_BY_LENGTH: &str = "getBlocks";
-
 /// Why the first server differs from the second on a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
@@ -92,8 +89,8 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
         threads,
         ..Plan::default()
     };
-    let slope = (workload.method() == MEASURED_BY_LENGTH)
-        .then(|| plan(why.slope_campaign(&pair), why.slope_workloads()));
+    let slope = why.slope.as_ref().filter(|slope| slope.method() == workload.method());
+    let slope = slope.map(|slope| plan(why.slope_campaign(slope, &pair), slope.workloads()));
     let main = plan(why.campaign(&pair, &workload.name, connections), vec![workload.clone()]);
     let ladder = plan(why.ladder_campaign(&pair, &workload.name, connections), vec![workload, transport]);
     Truths::of(&ladder)?;
@@ -104,15 +101,15 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
     Ok(Resolved { why_plan, main, ladder, slope, text })
 }
 
-/// Slots that the true answers hold, by request.
+/// Elements that the true results hold, by request.
 fn returned(plan: &Plan) -> Result<BTreeMap<String, u64>> {
     let truths = Truths::of(plan)?;
     let of = |answer: &Value| answer["result"].as_array().map_or(0, Vec::len) as u64;
-    let slots = |workload: &Workload| {
+    let elements = |workload: &Workload| {
         let truth = &truths.first(&workload.name)?.truth;
         Ok((workload.name.clone(), truth.answer().map_or(0, of)))
     };
-    plan.workloads.iter().map(slots).collect()
+    plan.workloads.iter().map(elements).collect()
 }
 
 /// Builds the servers, and what of the rest can be built: without a program in process or one that counts, that part of
