@@ -154,6 +154,15 @@ impl Finding {
         }
     }
 
+    /// For a table, where the figure is CPU time.
+    pub fn cpu_words(&self) -> String {
+        match self.verdict {
+            Verdict::Faster => "cheaper".to_owned(),
+            Verdict::Slower => "dearer".to_owned(),
+            _ => self.words(),
+        }
+    }
+
     /// For a table.
     pub fn words(&self) -> String {
         match (self.verdict, self.blocks_needed) {

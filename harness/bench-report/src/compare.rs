@@ -9,7 +9,7 @@ use super::differences::{self, warnings};
 use super::format::{Table, at, count, known, list, ratio};
 use super::headline::{meanings, with_marks};
 use bench_analysis::two_runs::{Between, Both, Change, Gate, Measured};
-use bench_analysis::{Finding, Mark, Summary, Verdict};
+use bench_analysis::{Better, Finding, Mark, Summary, Verdict};
 use bench_model::results::RunFolder;
 
 /// What the judged figures are called, in the order of [`Change::findings`].
@@ -123,17 +123,18 @@ fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table
     let headers = "workload | server | connections | ratio of rates | by rate | ratio of CPU per request | by CPU per \
         request | ratio of p99 | blocks before, after";
     let shown = |finding: &Option<Finding>| known(*finding, MISSING, |finding| ratio(finding.ratio));
-    let said =
-        |finding: &Option<Finding>| known(*finding, MISSING, |finding| words(&finding, more_blocks_help));
+    let said = |finding: &Option<Finding>, verdict: fn(&Finding) -> String| {
+        known(*finding, MISSING, |finding| words(&finding, verdict, more_blocks_help))
+    };
     let rows = changes.iter().map(|change| {
         vec![
             change.workload.clone(),
             change.server.clone(),
             count(change.level.amount().into()),
             with_marks(shown(&change.rate), &marks(between, change)),
-            said(&change.rate),
+            said(&change.rate, Finding::words),
             shown(&change.cpu),
-            said(&change.cpu),
+            said(&change.cpu, Finding::cpu_words),
             known(change.p99_ratio, MISSING, ratio),
             format!("{}, {}", change.blocks.before, change.blocks.after),
         ]
@@ -142,13 +143,13 @@ fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table
 }
 
 /// More blocks narrow what varies from block to block; what changed between the runs stays as it is.
-fn words(finding: &Finding, more_blocks_help: bool) -> String {
+fn words(finding: &Finding, verdict: fn(&Finding) -> String, more_blocks_help: bool) -> String {
     match (finding.verdict, finding.blocks_needed) {
         (Verdict::Inconclusive, Some(blocks)) if more_blocks_help => {
             format!("inconclusive (about {blocks} blocks in each run would tell)")
         }
         (Verdict::Inconclusive, _) => "inconclusive".to_owned(),
-        _ => finding.words(),
+        _ => verdict(finding),
     }
 }
 
@@ -238,8 +239,9 @@ fn judgements(between: &Between) -> Vec<(Gate, String)> {
     for change in between.judged() {
         let Change { server, workload, level, .. } = change;
         for (name, (better, finding)) in FIGURES.iter().zip(change.findings()) {
+            let verdict = if better == Better::Less { Finding::cpu_words } else { Finding::words };
             let shown = known(finding, MISSING, |finding| {
-                format!("{}: {}", ratio(finding.ratio), words(finding, between.reference.is_some()))
+                format!("{}: {}", ratio(finding.ratio), words(finding, verdict, between.reference.is_some()))
             });
             let line = format!("{server} {}: {name} {shown}\n", at(workload, *level));
             out.push((Gate::of(finding, better), line));

@@ -34,7 +34,7 @@ pub(super) fn section(duets: &Run) -> String {
             duets.pair(pair),
             format!("{}, {}", cpu_us(&pair.server, &pair.over), cpu_us(&pair.over, &pair.server)),
             ratio(pair.cpu.ratio),
-            pair.cpu.words(),
+            pair.cpu.cpu_words(),
             pair.cpu.blocks.to_string(),
             resolution(&pair.cpu),
         ]

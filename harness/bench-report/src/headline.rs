@@ -201,7 +201,7 @@ pub(super) fn verdicts(run: &Run) -> String {
             dash(rate, |rate| ratio(rate.ratio)),
             dash(rate, Finding::words),
             ratio(cpu.ratio),
-            cpu.words(),
+            cpu.cpu_words(),
         ])
     });
     let of = if run.plan.has_batches() { "call" } else { "request" };

@@ -79,7 +79,7 @@ fn line(run: &Run, stages: &Stages, users: &Run, server: &Server, workload: &str
                     "CPU per request {} times that over {}, {}",
                     ratio(pair.cpu.ratio),
                     first.name(),
-                    pair.cpu.words()
+                    pair.cpu.cpu_words()
                 )
             },
         );
@@ -246,7 +246,7 @@ fn compared(users: &Run) -> String {
             users.pair(pair),
             pair.workload.clone(),
             ratio(pair.cpu.ratio),
-            pair.cpu.words(),
+            pair.cpu.cpu_words(),
             dash(pair.p99_ratio, ratio),
             count(pair.cpu.blocks as u64),
         ]

@@ -104,7 +104,7 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
             ratio(pair.rate.ratio),
             pair.rate.words(),
             ratio(pair.cpu.ratio),
-            pair.cpu.words(),
+            pair.cpu.cpu_words(),
             dash(pair.p99_ratio, ratio),
             pair.rate.blocks.to_string(),
             format!("{} rate, {} CPU", resolution(&pair.rate), resolution(&pair.cpu)),

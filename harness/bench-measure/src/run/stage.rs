@@ -60,7 +60,7 @@ impl<'a> Stage<'a> {
 
     /// Runs the trials of its plan that are needed and have no observation yet. At each interim analysis settled
     /// comparisons stop. Where the campaign compares its headline alone, that is measured first, and `so_far` is called
-    /// before the rest.
+    /// at its first interim analysis and before the rest.
     pub fn sweep(&self, so_far: &dyn Fn()) -> Result<()> {
         let Self { folder, plan, interrupt, .. } = self;
         if plan.trials.is_empty() {
@@ -72,6 +72,7 @@ impl<'a> Stage<'a> {
         let mut observations = folder.observations()?;
         let mut progress = progress::Progress::new(plan);
         let mut first = plan.campaign.compare_headline_only;
+        let (mut analysed, mut shown) = (false, 0);
         loop {
             let (mut needed, run_again) = needed(plan, &observations);
             if needed.is_empty() {
@@ -80,13 +81,18 @@ impl<'a> Stage<'a> {
             if first {
                 let all = needed.clone();
                 needed.retain(|trial| trial.level() == plan.headline_level(&trial.workload));
-                if needed.is_empty() {
+                let is_decided = needed.is_empty();
+                if observations.len() > shown && (is_decided || (analysed && shown == 0)) {
                     progress.hidden(so_far);
+                    shown = observations.len();
+                }
+                if is_decided {
                     (first, needed) = (false, all);
                 }
             }
             progress.stage(&needed, &observations, run_again);
             bench.run_all(&needed, &mut progress, &mut observations)?;
+            analysed = true;
         }
     }
 }

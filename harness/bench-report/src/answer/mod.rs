@@ -62,7 +62,7 @@ fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
     let price = decided.price.iter().map(|row| {
         let row = &answer.rows[*row];
         let best = row.best().first().copied().unwrap_or(answer.baseline);
-        format!("{}, {}", phrase(row), against(answer, row, decided.best[0].1[0], best))
+        format!("{}, {}", phrase(row), against(answer, row, &decided.best[0].1, best))
     });
     let price: Vec<String> = price.collect();
     let price = if price.is_empty() { String::new() } else { format!(" The price: {}.", price.join("; ")) };
@@ -82,10 +82,11 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
     });
     let ties: String = ties.collect();
     if topic == Topic::Cpu && best != answer.baseline {
-        let of: Vec<String> = rows().map(|row| format!("{} for {}", shown(row, best), row.request)).collect();
+        let of: Vec<String> =
+            rows().map(|row| format!("{} for {}", shown(row, servers), row.request)).collect();
         let baseline = &answer.servers[answer.baseline];
         let times = |row: &AnswerRow| {
-            dash(row.range(best), |(low, high)| {
+            dash(range(row, servers), |(low, high)| {
                 spanned((1.0 / high, 1.0 / low), |times| format!("{times:.1}"))
             })
         };
@@ -101,18 +102,24 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         let phrase = phrase(row);
         // A name keeps its small letter.
         let phrase = if phrase.starts_with("p99") { phrase } else { capitalised(&phrase) };
-        format!("{phrase}: {}.", against(answer, row, best, other))
+        format!("{phrase}: {}.", against(answer, row, servers, other))
     };
     rows().map(of).collect::<Vec<_>>().join(" ") + &ties
 }
 
 /// `2.10 ms (jsonrpc-core: 4.30 ms)`.
-fn against(answer: &Answer, row: &AnswerRow, own: usize, other: usize) -> String {
-    format!("{} ({}: {})", shown(row, own), answer.servers[other], shown(row, other))
+fn against(answer: &Answer, row: &AnswerRow, own: &[usize], other: usize) -> String {
+    format!("{} ({}: {})", shown(row, own), answer.servers[other], shown(row, &[other]))
 }
 
-fn shown(row: &AnswerRow, server: usize) -> String {
-    dash(row.range(server), |ends| spanned(ends, |value| write(row.topic, value)))
+/// From the least to the most of these servers, and of the processors.
+fn shown(row: &AnswerRow, servers: &[usize]) -> String {
+    dash(range(row, servers), |ends| spanned(ends, |value| write(row.topic, value)))
+}
+
+fn range(row: &AnswerRow, servers: &[usize]) -> Option<(f64, f64)> {
+    let ranges = servers.iter().filter_map(|server| row.range(*server));
+    ranges.reduce(|(low, high), (other_low, other_high)| (low.min(other_low), high.max(other_high)))
 }
 
 /// Where a server stands otherwise to the baseline on one processor than on another: a sentence for each that is better
@@ -231,7 +238,7 @@ fn table(answer: &Answer) -> Table {
 fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: bool) -> String {
     // No line breaks between a value and its signs.
     let bound = if value.at_least { "≥\u{a0}" } else { "" };
-    let text = format!("{bound}{}", shown(row, server));
+    let text = format!("{bound}{}", shown(row, &[server]));
     // All of the best are bold, or one of them would stand next to a value that reads as better.
     match (is_best, is_open(answer, row, server)) {
         (true, false) => format!("**{text}**"),

@@ -294,12 +294,12 @@ pub(super) fn measure(
     Ok(shortcomings.is_empty())
 }
 
-/// The first screen of a run of which only the rest of its sweep and its searches are left. A run goes on without it.
+/// The first screen of a run whose headline has been analysed. A run goes on without it.
 fn print_so_far(folder: &RunFolder) {
     match bench_report::Run::load(folder) {
         Ok(run) => {
             bench_system::say!(
-                "\nSo far:\n\n{}\nThe other loads and the searches follow.\n",
+                "\nSo far:\n\n{}\nWhat is open here, the other loads and the searches follow.\n",
                 bench_report::so_far(&run)
             )
         }

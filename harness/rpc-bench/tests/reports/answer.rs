@@ -69,6 +69,27 @@ fn the_table_holds_the_run_s_figures() {
     }
 }
 
+#[test]
+fn several_that_may_be_the_best_are_said_with_the_range_of_their_figures() {
+    let mut run = kept("quick");
+    let comparisons = &mut run.duets.as_mut().unwrap().summary.comparisons;
+    comparisons.retain(|pair| pair.over == "legacy");
+    for pair in comparisons {
+        let (value, low, high) = match &*pair.server {
+            "actix" => (0.6, 0.5, 0.7),
+            "axum" => (0.65, 0.6, 0.7),
+            _ => (0.9, 0.88, 0.92),
+        };
+        pair.cpu.ratio = Estimate { value, interval: Some((low, high)) };
+    }
+    let first = bench_report::headline(&run);
+    let line = first.lines().find(|line| line.contains("Most requests for each core")).unwrap();
+    for words in ["actix-web or axum.**", "0.60 to 0.65 for getBalance", "So 1.5 to 1.7 and 1.5 to 1.7 times"]
+    {
+        assert!(line.contains(words), "{words}: {line}");
+    }
+}
+
 /// actix has the least memory for a connection in the kept run, or is one of two that have.
 #[test]
 fn memory_that_did_not_grow_wins_nothing() {
