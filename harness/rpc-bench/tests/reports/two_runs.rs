@@ -182,7 +182,8 @@ fn a_server_that_is_ten_percent_slower_is_named() {
     assert!(low < 0.9 && 0.9 < high && high - low < 0.03, "{low} {high}");
     assert_eq!(of(&between.relative, "legacy").rate.unwrap().verdict, Verdict::Equivalent);
     let (code, said, _) = called("gate", &before, &after);
-    let slower: Vec<&str> = said.lines().filter(|line| line.ends_with(": slower")).collect();
+    let is_worse = |line: &&str| line.ends_with(": slower") || line.ends_with(": dearer");
+    let slower: Vec<&str> = said.lines().filter(is_worse).collect();
     assert!(code == 1 && slower.len() == 2, "{said}");
     assert!(slower.iter().all(|line| line.starts_with("actix getBalance at 125: ")), "{said}");
 }
