@@ -263,7 +263,7 @@ pub struct Rule {
 /// The kinds of users, in the order in which they are shown.
 pub const RULES: [Rule; 3] = [
     Rule {
-        wants: "Most requests for each core",
+        wants: "Least CPU per request",
         decides: &[Topic::Cpu, Topic::Rate],
         measured_by: ("CPU per request", "quick"),
     },

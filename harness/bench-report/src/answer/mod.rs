@@ -40,7 +40,7 @@ pub(super) fn markdown(answer: &Answer) -> String {
 /// What a user should choose, why, and at what price; none where it was not measured.
 fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
     let topic = decided.decided_by?;
-    let wants = decided.wants;
+    let wants = if topic == Topic::Rate { "Most requests/s" } else { decided.wants };
     let rows = || answer.rows.iter().filter(|row| row.topic == topic);
     if decided.best.is_empty() && rows().any(|row| !row.disagreements(answer.baseline).is_empty()) {
         return Some(format!("**{wants}:** no server is best on every processor."));
@@ -92,7 +92,7 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         };
         let times: Vec<String> = rows().map(times).collect();
         return format!(
-            "CPU per request, with {baseline} as 1: {}. So {} times the requests for the same CPU.{ties}",
+            "With {baseline} as 1: {}. So {} times the requests for the same CPU.{ties}",
             of.join(", "),
             times.join(" and ")
         );
@@ -150,8 +150,7 @@ fn disagreements(answer: &Answer) -> Vec<String> {
     }
     if !open.is_empty() {
         said.push(format!(
-            "**Depends on the processor:** {}. On some it differs from {baseline}, on others that is open; the row's \
-             link shows each.",
+            "**Other than {baseline} on some processors, open on others:** {}. The row's link shows each.",
             open.join("; ")
         ));
     }
@@ -279,10 +278,10 @@ fn notes(answer: &Answer) -> String {
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
         let on = match answer.rows.iter().any(|row| row.models.len() > 1) {
-            true => " on one of the processors or more",
+            true => " (with several processors: on at least one of them)",
             false => "",
         };
-        notes.push(format!("**?**: may equal {baseline}{on}, because their intervals overlap."));
+        notes.push(format!("**?**: not surely other than {baseline}{on}: their intervals overlap."));
     }
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
         notes
