@@ -12,6 +12,9 @@ const MOST_HEADERS: usize = 64;
 /// The longest head of an answer, and the longest line about a chunk.
 const LONGEST_HEAD: usize = 64 * 1024;
 
+/// The most bytes that room is made for before they come: the rest of a body that says it is longer comes into room that grows.
+const MOST_RESERVED: usize = 1 << 20;
+
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -64,6 +67,11 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// Whether nothing of an answer has been taken from what was read.
+    pub fn between_answers(&self) -> bool {
+        matches!(self.reads, Reads::Head)
+    }
+
     /// Takes the next answer from what was read so far; `None` where it is not whole.
     ///
     /// # Errors
@@ -82,7 +90,7 @@ impl Answers {
                     let head = *head;
                     let Ends::After(length) = head.ends else { return Ok(None) };
                     if from.len() < length {
-                        from.reserve(length - from.len());
+                        from.reserve((length - from.len()).min(MOST_RESERVED));
                         return Ok(None);
                     }
                     self.reads = Reads::Head;
@@ -156,16 +164,18 @@ fn read_head(from: &mut BytesMut) -> io::Result<Option<Head>> {
             return if from.len() > LONGEST_HEAD { Err(invalid("a head is too long")) } else { Ok(None) };
         };
         let status = response.code.unwrap_or_default();
-        let last = response.version == Some(0);
-        let mut head = Head { status, ends: Ends::WithConnection, last };
+        let mut head = Head { status, ends: Ends::WithConnection, last: false };
+        let (mut closes, mut keeps) = (false, response.version != Some(0));
         for header in response.headers.iter() {
             read_header(header, &mut head)?;
+            closes |= header.name.eq_ignore_ascii_case(CONNECTION.as_str()) && has(header.value, "close");
+            keeps |= header.name.eq_ignore_ascii_case(CONNECTION.as_str()) && has(header.value, "keep-alive");
         }
         from.advance(length);
         if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
             head.ends = Ends::After(0);
         }
-        head.last |= head.ends == Ends::WithConnection;
+        head.last = closes || !keeps || head.ends == Ends::WithConnection;
         if !(100..200).contains(&status) {
             return Ok(Some(head));
         }
@@ -174,10 +184,6 @@ fn read_head(from: &mut BytesMut) -> io::Result<Option<Head>> {
 
 /// Reads a header that says how an answer ends.
 fn read_header(header: &httparse::Header<'_>, head: &mut Head) -> io::Result<()> {
-    let has = |word: &str| {
-        let words = header.value.split(|byte| *byte == b',');
-        words.map(<[u8]>::trim_ascii).any(|found| found.eq_ignore_ascii_case(word.as_bytes()))
-    };
     if header.name.eq_ignore_ascii_case(CONTENT_LENGTH.as_str()) {
         let length = std::str::from_utf8(header.value).ok().and_then(|text| text.trim().parse().ok());
         let length = length.ok_or_else(|| invalid("a content-length is no number"))?;
@@ -188,14 +194,18 @@ fn read_header(header: &httparse::Header<'_>, head: &mut Head) -> io::Result<()>
             Ends::After(_) | Ends::WithConnection => head.ends = Ends::After(length),
         }
     } else if header.name.eq_ignore_ascii_case(TRANSFER_ENCODING.as_str()) {
-        if !has("chunked") {
+        if !has(header.value, "chunked") {
             return Err(invalid("a transfer-encoding that was not allowed"));
         }
         head.ends = Ends::Chunked;
-    } else if header.name.eq_ignore_ascii_case(CONNECTION.as_str()) {
-        head.last = (head.last || has("close")) && !has("keep-alive");
     }
     Ok(())
+}
+
+/// Whether a list in a header has a word.
+pub fn has(list: &[u8], word: &str) -> bool {
+    let words = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    words.into_iter().any(|found| found.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// Where the next chunk begins and how long it is; `None` where that can't be read yet.
@@ -278,6 +288,8 @@ mod tests {
         assert!(last("HTTP/1.1 200 OK\r\nconnection: x, Close\r\n"));
         assert!(last("HTTP/1.0 200 OK\r\n"));
         assert!(!last("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n"));
+        assert!(last("HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\n"));
+        assert!(last("HTTP/1.1 200 OK\r\nConnection: keep-alive, close\r\n"));
         assert_eq!(one("HTTP/1.1 200 OK\r\n\r\nto the end"), (200, "to the end".to_owned(), true));
     }
 
@@ -292,6 +304,7 @@ mod tests {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n12\r\n0\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n12",
+            "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\n12",
             "HTTP/1.1 200 OK\r\nContent-",
         ] {
             assert!(read(text).is_err(), "{text:?}");

@@ -29,6 +29,11 @@ impl Headers {
         self.0.is_empty()
     }
 
+    /// Whether one of them has this name.
+    pub fn has(&self, name: &HeaderName) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+
     /// Whether they are others after [`header_values::TOKEN_LASTS`].
     pub fn change(&self) -> bool {
         self.0.iter().any(|(_, value)| header_values::changes(value))

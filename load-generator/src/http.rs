@@ -9,11 +9,11 @@ use std::time::Instant;
 use anyhow::Result;
 use bytes::{BufMut, BytesMut};
 use header_values::TOKEN_LASTS;
-use http::header::{CONTENT_TYPE, HOST};
+use http::header::{CONNECTION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue};
 use tokio_util::codec::{Decoder, Encoder};
 
-use crate::answers::{Answer, Answers};
+use crate::answers::{Answer, Answers, has};
 use crate::options::Target;
 use crate::worker::Worker;
 
@@ -29,22 +29,11 @@ impl Http {
     pub fn new(worker: Rc<Worker>) -> Self {
         Self { worker, answers: Answers::default() }
     }
-}
 
-/// What every request begins with, up to its length. A header that was given replaces ours.
-fn head(target: &Target) -> Result<Vec<u8>> {
-    let mut headers = HeaderMap::new();
-    headers.insert(HOST, target.authority.clone());
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.extend(target.headers.filled()?);
-    let mut head = format!("POST {} HTTP/1.1\r\n", target.path).into_bytes();
-    for (name, value) in &headers {
-        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-            head.extend_from_slice(part);
-        }
+    /// Whether what was read is whole answers, with these bytes behind the last.
+    pub fn between_answers(&self, behind: &[u8]) -> bool {
+        self.answers.between_answers() && behind.trim_ascii().is_empty()
     }
-    head.extend_from_slice(b"content-length: ");
-    Ok(head)
 }
 
 impl Encoder<String> for Http {
@@ -68,7 +57,9 @@ impl Decoder for Http {
     type Error = io::Error;
 
     fn decode(&mut self, from: &mut BytesMut) -> io::Result<Option<Answer>> {
-        self.answers.next(from)
+        let answer = self.answers.next(from)?;
+        // Who has said that a connection closes sends nothing more on it (RFC 9112, 9.6).
+        Ok(answer.map(|answer| Answer { last: answer.last || self.worker.closes_each(), ..answer }))
     }
 
     fn decode_eof(&mut self, from: &mut BytesMut) -> io::Result<Option<Answer>> {
@@ -76,22 +67,39 @@ impl Decoder for Http {
     }
 }
 
-/// The head of requests, and since when it is so: a token in it grows old.
+/// What every request begins with, up to its length, and since when it is so: a token in it grows old.
 #[derive(Debug)]
 pub struct KeptHead {
     text: Vec<u8>,
+    closes: bool,
     changes: bool,
     since: Instant,
 }
 
 impl KeptHead {
-    /// As it is now.
+    /// As it is now. A header that was given replaces ours.
     ///
     /// # Errors
     /// The environment lacks what a header names.
     pub fn new(target: &Target) -> Result<Self> {
-        let (text, since) = (head(target)?, Instant::now());
-        Ok(Self { text, changes: target.headers.change(), since })
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, target.authority.clone());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.extend(target.headers.filled()?);
+        let mut text = format!("POST {} HTTP/1.1\r\n", target.path).into_bytes();
+        for (name, value) in &headers {
+            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                text.extend_from_slice(part);
+            }
+        }
+        text.extend_from_slice(b"content-length: ");
+        let closes = headers.get_all(CONNECTION).iter().any(|value| has(value.as_bytes(), "close"));
+        Ok(Self { text, closes, changes: target.headers.change(), since: Instant::now() })
+    }
+
+    /// Whether it says that the connection closes behind the answer.
+    pub fn closes(&self) -> bool {
+        self.closes
     }
 
     /// Its text. A token that is old is made again.

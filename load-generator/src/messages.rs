@@ -142,6 +142,8 @@ pub async fn run(worker: Rc<Worker>, alarm: Rc<Alarm>, mut requests: Requests, m
         if worker.plan.idle {
             break;
         }
+        // A server may take no other connection as long as this one is open.
+        drop(socket);
         match reconnecting.again(&worker, &alarm, &mut requests).await {
             Some(again) => socket = again,
             None => break,
@@ -192,6 +194,13 @@ impl Session<'_> {
                 Message::Close(_) => return Err(End::Lost),
             }
         }
+        if let Messages::Http(http) = &*self.socket
+            && self.requests.deadline_ns().is_none()
+            && !http.codec().between_answers(http.read_buffer())
+        {
+            // What answers nothing that was sent would be taken for the next one's answer.
+            return Err(End::Lost);
+        }
         Ok(())
     }
 
@@ -210,7 +219,8 @@ impl Session<'_> {
         } else {
             self.requests.receive(now_ns, std::str::from_utf8(body).unwrap_or_default(), true);
         }
-        if *last { Err(End::Lost) } else { Ok(()) }
+        // A server that answers before it has the whole request reads no more of it.
+        if *last || self.unwritten { Err(End::Lost) } else { Ok(()) }
     }
 
     /// Sends what may be sent. All that is sent in one turn is written by one call to the system where the socket takes it.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Uri};
 
@@ -188,6 +189,10 @@ impl Target {
             _ => bail!("--url {url}: begin it with http://, https://, ws://, wss:// or unix:"),
         };
         let authority = parsed.authority().with_context(|| format!("--url {url}: it has no host"))?;
+        ensure!(
+            !authority.as_str().contains('@'),
+            "--url {url}: a password in a URL is not sent; give --header 'Authorization: Basic ${{NAME}}'"
+        );
         let host = authority.host().trim_matches(['[', ']']);
         let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         let mut addresses =
@@ -223,6 +228,9 @@ impl Options {
             target.headers.is_empty() || target.transport != Transport::Ipc,
             "--header: a Unix socket has no headers; leave it out"
         );
+        for name in [CONTENT_LENGTH, TRANSFER_ENCODING] {
+            ensure!(!target.headers.has(&name), "--header {name}: it follows from the body; leave it out");
+        }
         ensure!(
             self.in_flight == 1 || target.transport != Transport::Http,
             "--in-flight {}: a connection of HTTP/1.1 carries one request at a time; use 1, ws:// or unix:",

@@ -142,6 +142,8 @@ impl Requests {
                     self.unmatched(now_ns, Outcome::Malformed, bytes, only);
                 }
             }
+            // Over HTTP there are none: it is an answer like none.
+            Message::Notification if only => self.unmatched(now_ns, Outcome::Malformed, bytes, only),
             Message::Notification => self.worker.stats.borrow_mut().notifications += 1,
             Message::Unmatched(outcome) => self.unmatched(now_ns, outcome, bytes, only),
         }

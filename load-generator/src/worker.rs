@@ -117,6 +117,11 @@ impl Worker {
         take(self.head.borrow_mut().text(&self.plan.target));
     }
 
+    /// Whether a request over HTTP says that its connection closes behind the answer.
+    pub fn closes_each(&self) -> bool {
+        self.head.borrow().closes()
+    }
+
     /// Begins the window: when, how many connections there are in all, and the places of those of this thread.
     pub fn begin(&self, start: Instant, connections: u32, places: &[u32]) -> Vec<Rc<Alarm>> {
         self.start.set(start);

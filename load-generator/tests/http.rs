@@ -77,6 +77,37 @@ fn a_refused_token_a_limit_and_a_redirect_are_outcomes_with_names() {
 }
 
 #[test]
+fn what_answers_no_request_ends_the_connection() {
+    let next = AtomicU64::new(0);
+    let url = http(move |request| {
+        let good = response("200 OK", &answer(request, &json!(1)));
+        match next.fetch_add(1, SeqCst) % 4 {
+            0 => Some(good),
+            1 => Some(response("200 OK", &json!({ "method": "POST", "message": "not allowed" }))),
+            2 => Some(format!("{good}HTTP/1.1 408 Request Timeout\r\nContent-Length: 9\r\n\r\nhalf")),
+            // More than any body.
+            _ => Some(
+                "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\nConnection: close\r\n\r\n1".to_owned(),
+            ),
+        }
+    });
+    let report = load(&url, "--duration 2000 --rate 40 --requests 40");
+    assert_eq!(number(&report, "/succeeded"), 20, "{report}");
+    assert_eq!(number(&report, "/failed/malformed answer"), 10, "{report}");
+    assert_eq!(number(&report, "/failed/connection lost"), 10, "{report}");
+    assert_eq!(number(&report, "/connections_lost"), 20, "{report}");
+}
+
+#[test]
+fn a_connection_that_the_client_closes_carries_one_request() {
+    let url = http(|request| Some(response("200 OK", &answer(request, &json!(1)))));
+    let mut command = command(&url, "--duration 400 --rate 50");
+    let report = parsed(&command.args(["--body", BODY, "--header", "Connection: close"]).output().unwrap());
+    assert_eq!((number(&report, "/succeeded"), failures(&report)), (20, 0), "{report}");
+    assert!(number(&report, "/reconnects") >= 19, "{report}");
+}
+
+#[test]
 fn a_token_is_made_again_before_it_is_old_and_a_header_replaces_ours() {
     let heads = Arc::new(Mutex::new(Vec::new()));
     let all = heads.clone();
@@ -84,7 +115,7 @@ fn a_token_is_made_again_before_it_is_old_and_a_header_replaces_ours() {
         all.lock().unwrap().push(head.to_owned());
         Some(response("200 OK", &answer(request, &json!(1))))
     });
-    let args = "--connections 2 --duration 11000 --rate 5";
+    let args = "--connections 2 --duration 11000 --rate 5 --threads 1";
     let mut command = command(&url, args);
     command.env("SECRET", "7b".repeat(32)).args(["--body", BODY]);
     command.args([
@@ -155,6 +186,8 @@ fn a_wrong_call_and_a_server_out_of_reach_are_one_line() {
         (http, "--no-resumption --duration 1 --body", BODY, 2, "--no-resumption"),
         ("unix:", "--duration 1 --body", BODY, 2, "unix:PATH"),
         ("unix:/a", "--header A:b --duration 1 --body", BODY, 2, "--header"),
+        (http, "--header content-length:5 --duration 1 --body", BODY, 2, "content-length"),
+        ("http://a:b@127.0.0.1:1/", "--duration 1 --body", BODY, 2, "Authorization"),
         (http, "--duration 1 --body", BODY, 1, "connection refused"),
         (ws, "--connections 3 --duration 1 --body", BODY, 1, "3 of 3"),
     ];
