@@ -161,7 +161,7 @@ fn without_programs_in_process_the_rest_is_still_measured() {
     for needed in [
         "**unavailable**: servers.toml names no in-process program for actix",
         "at 2 connections",
-        "Not measured: getBalance has an answer of one length",
+        "Not measured: why.toml names no request like getBalance with answers of several lengths",
     ] {
         assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
     }
