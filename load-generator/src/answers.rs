@@ -29,7 +29,7 @@ pub struct Answer {
 /// How a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ends {
-    /// After so many bytes.
+    /// After this number of bytes.
     After(usize),
     /// With a chunk of no bytes.
     Chunked,

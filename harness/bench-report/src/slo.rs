@@ -194,6 +194,13 @@ fn explanation(slo: &Slo) -> String {
 
 /// What the load tool can send.
 fn ceiling(Ceiling { tool, held, not_held }: Ceiling, server: &str) -> String {
+    if (held, not_held) == (None, None) {
+        return format!(
+            "What {} can send here was not measured, since the campaign names no server that answers at once \
+             (ceiling): a search that it held back says so in its notes.",
+            tool.name()
+        );
+    }
     let end = |end: Option<u32>| end.map_or_else(|| "none".to_owned(), |end| format!("{}/s", rate(end)));
     let beyond = not_held.map_or_else(
         || "no higher rate was tried".to_owned(),

@@ -17,7 +17,7 @@ use bench_model::results::{SLO, SLO_PLAN, pretty};
 use bench_system::probe::host;
 
 /// Runs the searches of a campaign, where it has any, in the folder of its run. What the load tool can send is measured
-/// first.
+/// first, where the campaign names a server for that.
 pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
     let Some(slo) = &outer.plan.campaign.slo else { return Ok(()) };
     let stage = outer.inside(SLO, |folder| {
@@ -28,7 +28,11 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
              doctor`",
             slo.connections
         );
-        let (plan, searches) = resolve(&outer.plan, slo, ceiling::find(folder, outer, slo)?)?;
+        let found = match &outer.plan.campaign.ceiling {
+            Some(_) => ceiling::find(folder, outer, slo)?,
+            None => Ceiling { tool: slo.tool, held: None, not_held: None },
+        };
+        let (plan, searches) = resolve(&outer.plan, slo, found)?;
         folder.write_new(SLO_PLAN, &pretty(&searches)?)?;
         Ok(plan)
     })?;
@@ -40,7 +44,9 @@ fn resolve(plan: &Plan, slo: &Slo, ceiling: Ceiling) -> Result<(Plan, SloPlan)> 
     let campaign = &plan.campaign;
     let servers = campaign.searched_servers(&slo.servers);
     let workloads = campaign.searched_workloads(&slo.workloads);
-    let held = ceiling.held.with_context(|| {
+    // Without a server that answers at once, a trial that the tool holds back says so by itself.
+    let held = if campaign.ceiling.is_none() { Some(slo.most) } else { ceiling.held };
+    let held = held.with_context(|| {
         format!("{} can't send even {} requests/s here; lower slo.from", slo.tool.name(), slo.from)
     })?;
     let by = if held < slo.most { RateBound::Tool } else { RateBound::Campaign };

@@ -66,11 +66,6 @@ impl Slo {
             "field environment.placement: a search for a rate needs its tool to send in time, so it runs on all \
              cores; write free"
         );
-        ensure!(
-            campaign.ceiling.is_some(),
-            "table [slo]: what the load tool can send is measured with the server that answers at once; name it: \
-             ceiling = \"control\""
-        );
         known("slo.servers", &self.servers, "servers", &campaign.servers)?;
         known("slo.workloads", &self.workloads, "workloads", &campaign.workloads)?;
         // A request that is given up earlier could not be too late.

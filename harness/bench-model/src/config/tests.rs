@@ -117,7 +117,6 @@ fn rubbish_in_a_search_is_named() {
 #[test]
 fn rubbish_in_a_service_level_is_named() {
     let cases = [
-        ("ceiling = \"control\"", "", "ceiling"),
         ("connections = []", "connections = [5]\nmax_blocks = 1", "[slo]"),
         ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"one-core\"", "placement"),
         ("\np99_ms = ", "\np99_ms = 0 #", "slo.p99_ms"),

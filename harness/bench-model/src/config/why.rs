@@ -67,14 +67,14 @@ pub struct Blocks {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slope {
-    /// The request, with `{last}` for one less than the elements that it asks for: a question about any request of its
+    /// The request, with `{last}` for one less than the elements that it requests: a question about any request of its
     /// method has this part. None in runs that were before this field.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
     /// What an element is, in the singular. Runs that were before this field have slots.
     #[serde(default = "slot")]
     pub element: String,
-    /// The elements asked for, rising; a result may hold fewer.
+    /// The requested elements, rising; a result may hold fewer.
     #[serde(alias = "slots")]
     pub lengths: Vec<u64>,
     /// Connections: few, because one answer takes megabytes.
@@ -97,7 +97,7 @@ fn slot() -> String {
 const LAST: &str = "{last}";
 
 impl Slope {
-    /// The request for so many elements.
+    /// The request for N elements.
     fn workload(&self, length: u64) -> Workload {
         let traffic = Traffic::One {
             body: self.body.replace(LAST, &length.saturating_sub(1).to_string()),
@@ -107,7 +107,7 @@ impl Slope {
         let mut workload = Workload {
             name: String::new(),
             traffic,
-            why: format!("{length} {}s are asked for.", self.element),
+            why: format!("A request for {length} {}s.", self.element),
         };
         workload.name = format!("{}-{length}", workload.method());
         workload
