@@ -54,7 +54,7 @@ pub struct Request {
     /// Which slots it requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockRange>,
-    /// Parameters: the text of a JSON array, or an array with generators in it.
+    /// Parameters: the text of a JSON array or object, or an array or a table with generators in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<Parameters>,
     /// What answers must be; the ledger says it where left out.
@@ -64,12 +64,13 @@ pub struct Request {
 
 /// Parameters of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "give an array, or the text of one")]
+#[serde(untagged, expecting = "give an array or a table, or the text of one")]
 pub enum Parameters {
-    /// The text of a JSON array.
+    /// The text of a JSON array or object.
     Text(String),
-    /// An array whose objects with `one_of`, `lines`, `range` or `join` are drawn for each request.
-    Drawn(Vec<Value>),
+    /// An array, or an object of parameters by name, whose objects with `one_of`, `lines`, `range` or `join` are drawn
+    /// for each request.
+    Drawn(Value),
 }
 
 impl Parameters {
@@ -77,7 +78,7 @@ impl Parameters {
         match self {
             Self::Text(text) => format!(" with {text}"),
             Self::Drawn(values) => {
-                let text = Value::from(values.clone()).to_string();
+                let text = values.to_string();
                 if text.len() <= MOST_WORDS {
                     format!(" with {text}")
                 } else {
@@ -217,14 +218,14 @@ impl Request {
     /// Whether its parameters have a generator with this field.
     pub(super) fn draws(&self, field: &str) -> bool {
         match &self.params {
-            Some(Parameters::Drawn(values)) => parameters::have(values, field),
+            Some(Parameters::Drawn(values)) => parameters::have(std::slice::from_ref(values), field),
             Some(Parameters::Text(_)) | None => false,
         }
     }
 
     pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
         match &mut self.params {
-            Some(Parameters::Drawn(values)) => parameters::locate(values, folder),
+            Some(Parameters::Drawn(values)) => parameters::locate(std::slice::from_mut(values), folder),
             Some(Parameters::Text(_)) | None => Ok(()),
         }
     }
@@ -253,8 +254,8 @@ pub(super) fn check_exponent(field: &str, exponent: f64) -> Result<()> {
 /// Fixed parameters on one line, without white space.
 pub(crate) fn fixed_params(text: &str) -> Result<String> {
     match serde_json::from_str::<Value>(text) {
-        Ok(Value::Array(values)) => Ok(Value::Array(values).to_string()),
-        Ok(_) => bail!("field params: no JSON array; give one such as '[0, 10]'"),
+        Ok(values @ (Value::Array(_) | Value::Object(_))) => Ok(values.to_string()),
+        Ok(_) => bail!("field params: no JSON array or object; give one such as '[0, 10]'"),
         Err(error) => bail!("field params: not JSON: {error}"),
     }
 }
@@ -308,7 +309,7 @@ mod tests {
             ("{ zipf = 1.5 }", "{ zipf = nan }", "[[request]] 1: field account: an exponent of NaN"),
             ("account = { zipf = 1.5 }", "account = \"absent\"\nparams = '[]'", "give at most one of them"),
             ("account = { zipf = 1.5 }", "params = '[1'", "[[request]] 1: field params: not JSON"),
-            ("account = { zipf = 1.5 }", "params = '{}'", "[[request]] 1: field params: no JSON array"),
+            ("account = { zipf = 1.5 }", "params = '7'", "[[request]] 1: field params: no JSON array"),
             ("slots = 50", "slots = 0", "[[request]] 2: field blocks.slots"),
             ("slots = 50", "slots = 500001", "[[request]] 2: field blocks.slots"),
             ("slots = 50,", "", "bad.toml:11"),

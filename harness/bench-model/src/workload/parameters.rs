@@ -99,13 +99,18 @@ pub(super) fn have(values: &[Value], field: &str) -> bool {
 }
 
 impl Template {
-    /// An array of parameters.
+    /// An array of parameters, or an object of them by name.
     ///
     /// # Errors
-    /// A generator makes no sense, or its file has changed.
-    pub(super) fn new(parameters: &[Value]) -> Result<Self> {
+    /// They are neither, a generator makes no sense, or its file has changed.
+    pub(super) fn new(parameters: &Value) -> Result<Self> {
+        let is_generator = FIELDS.iter().any(|field| parameters.get(field).is_some());
+        ensure!(
+            parameters.is_array() || (parameters.is_object() && !is_generator),
+            "field params: give an array, such as [{{ one_of = [1, 2] }}], or a table of names"
+        );
         let mut template = Self::default();
-        template.list(parameters)?;
+        template.value(parameters)?;
         Ok(template)
     }
 
@@ -280,7 +285,6 @@ mod tests {
     use super::*;
 
     fn drawn(parameters: Value) -> Vec<Value> {
-        let Value::Array(parameters) = parameters else { panic!("no array") };
         let template = Template::new(&parameters).unwrap();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         let one = |_| {
@@ -318,6 +322,19 @@ mod tests {
     }
 
     #[test]
+    fn parameters_by_name_are_drawn_too() {
+        let all = drawn(json!({ "item": { "one_of": ["a", "b"] }, "most": 5 }));
+        assert!(
+            all.iter().all(|one| one["most"] == 5 && (one["item"] == "a" || one["item"] == "b")),
+            "{all:?}"
+        );
+        assert!(all.iter().any(|one| one["item"] == "a") && all.iter().any(|one| one["item"] == "b"));
+        for wrong in [json!({ "one_of": [1] }), json!(5)] {
+            assert!(format!("{:#}", Template::new(&wrong).unwrap_err()).contains("field params"), "{wrong}");
+        }
+    }
+
+    #[test]
     fn the_first_values_are_drawn_most_often_by_zipfs_law() {
         let all = drawn(json!([{ "one_of": ["a", "b", "c", "d"], "zipf": 2.0 }]));
         let count = |name: &str| all.iter().filter(|drawn| drawn[0] == name).count();
@@ -326,7 +343,7 @@ mod tests {
 
     #[test]
     fn numbers_below_the_newest_are_drawn_once_that_is_known() {
-        let parameters = [json!({ "newest": { "method": "height" }, "minus": [1, 3], "hex": true })];
+        let parameters = json!([{ "newest": { "method": "height" }, "minus": [1, 3], "hex": true }]);
         let mut template = Template::new(&parameters).unwrap();
         let call = template.newest_calls().next().unwrap().clone();
         assert_eq!(call.body(), r#"{"id":1,"jsonrpc":"2.0","method":"height"}"#);
@@ -376,7 +393,7 @@ mod tests {
             (json!({ "one_of": [1], "zipf": 99.0 }), "params.zipf"),
             (json!({ "join": [1] }), "neither a text nor a generator"),
         ] {
-            let said = format!("{:#}", Template::new(std::slice::from_ref(&written)).unwrap_err());
+            let said = format!("{:#}", Template::new(&json!([written])).unwrap_err());
             assert!(said.contains(named) && said.lines().count() == 1, "{written}: {said}");
         }
     }
