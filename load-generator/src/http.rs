@@ -1,6 +1,6 @@
 //! HTTP/1.1 on a persistent connection, one request in flight at a time.
 //!
-//! No client library: what a generator uses is missing to what it measures, and a general client took half of it.
+//! No client library: the CPU time that a generator uses is missing to what it measures, and a general client uses more.
 
 use std::io;
 use std::rc::Rc;

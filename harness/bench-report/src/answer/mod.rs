@@ -150,7 +150,7 @@ fn disagreements(answer: &Answer) -> Vec<String> {
     }
     if !open.is_empty() {
         said.push(format!(
-            "**Other than {baseline} on some processors, open on others:** {}. The row's link shows each.",
+            "**Differs from {baseline} on some processors, open on others:** {}. The row's link shows each.",
             open.join("; ")
         ));
     }
