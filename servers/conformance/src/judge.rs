@@ -86,11 +86,14 @@ impl Node {
 }
 
 /// Whether a status is the only one of 500 or above that is expected: jsonrpsee's own answer to a body that it can't read to
-/// its end, be it chunks that are broken or exceed its limit, or a connection that ends within the body.
+/// its end, be it chunks that are broken or exceed its limit, a length that is too long for its check of the header, or a
+/// connection that ends within the body.
 pub fn is_known(server: &str, request: &Request, status: u16) -> bool {
     let is_chunked = |header: &Vec<u8>| header.to_ascii_lowercase().starts_with(b"transfer-encoding:");
     let too_large = request.payload.len() > MAX_BODY_BYTES && request.headers.iter().any(is_chunked);
-    let broken = request.oddity.is_some_and(|oddity| oddity.starts_with("chunk") || oddity == "half-close");
+    let broken = request.oddity.is_some_and(|oddity| {
+        oddity.starts_with("chunk") || ["half-close", "length-huge"].contains(&oddity)
+    });
     server == JSONRPSEE && status == 500 && (too_large || broken)
 }
 
@@ -230,5 +233,9 @@ mod tests {
         assert!(!fault(&large, JSONRPSEE) && fault(&large, LEGACY));
         large.payload.clear();
         assert!(fault(&large, JSONRPSEE));
+        let huge = Request { oddity: Some("length-huge"), ..usual(HEALTH.as_bytes()) };
+        assert!(!fault(&huge, JSONRPSEE) && fault(&huge, LEGACY));
+        let blanks = Request { oddity: Some("blanks-alone"), ..usual(HEALTH.as_bytes()) };
+        assert!(fault(&blanks, JSONRPSEE), "a parse error has another status");
     }
 }

@@ -184,7 +184,8 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
 #[test]
 fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold() {
     let Some(bench) = Bench::new(1) else { return };
-    bench.write("campaigns/search.toml", CAMPAIGN);
+    // On a busy machine trials at 16 may fail by chance, so that 25 do not reach 64.
+    bench.write("campaigns/search.toml", &CAMPAIGN.replace("most_trials = 25", "most_trials = 75"));
     let program = bench.link_faulty();
     let healthy = format!("program = {:?}", bench.path("server-actix"));
     bench.replace("servers.toml", &healthy, &format!("program = {program:?}"));
@@ -205,8 +206,8 @@ fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold(
         Value::Array(Vec::new()),
         "the look at 64 failed too: {search}"
     );
-    let beyond =
-        bench.observations_in("threshold").into_iter().find(|trial| trial["connections"] == 64).unwrap();
+    let beyond = bench.observations_in("threshold").into_iter().find(|trial| trial["connections"] == 64);
+    let beyond = beyond.unwrap_or_else(|| panic!("64 was not tried: {search}"));
     let outcome = &beyond["outcome"];
     assert!(
         outcome["connecting"]["held"].as_u64().unwrap() < 63 && outcome["kind"] != "completed",

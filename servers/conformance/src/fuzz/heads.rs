@@ -83,7 +83,12 @@ fn post(random: &mut Random, target: &str, media: &str, payload: Vec<u8>) -> Req
     }
     if random.one_in(8) {
         request.headers.push(b"Transfer-Encoding: chunked\r\n".to_vec());
-        request.body = chunked(random, &payload);
+        let most = chunk_length(random, &payload);
+        request.body = chunked(random, payload.chunks(most));
+        // A well-formed request has its blanks in one piece with the first byte of the call.
+        if payload.chunks(most).next().is_some_and(|first| first.trim_ascii().is_empty()) {
+            request.oddity = Some("blanks-alone");
+        }
     } else {
         request.headers.push(format!("Content-Length: {}\r\n", payload.len()).into_bytes());
         request.body.clone_from(&payload);
@@ -99,11 +104,16 @@ fn post(random: &mut Random, target: &str, media: &str, payload: Vec<u8>) -> Req
     request
 }
 
-/// Valid chunks: extensions, trailers, sizes in either case.
-fn chunked(random: &mut Random, payload: &[u8]) -> Vec<u8> {
+/// The most bytes of a chunk: few, but at most some 200 chunks.
+fn chunk_length(random: &mut Random, payload: &[u8]) -> usize {
     let most = random.pick(&[&1_usize, &7, &100, &4_096, &60_000]);
+    (*most).max(payload.len() / 200).max(1)
+}
+
+/// Valid chunks: extensions, trailers, sizes in either case.
+fn chunked<'a>(random: &mut Random, chunks: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = Vec::new();
-    for chunk in payload.chunks((*most).max(payload.len() / 200).max(1)) {
+    for chunk in chunks {
         let extension = random.pick(&["", "", "", "", ";a", ";a=b", ";a=\"b\""]);
         let size = match random.below(4) {
             0 => format!("{:X}", chunk.len()),
@@ -198,8 +208,9 @@ fn valid(random: &mut Random) -> Request {
         6 if random.one_in(4) => {
             let mut payload = payload;
             payload.resize(MAX_BODY_BYTES + random.below(3), b' ');
-            let oddity = (payload.len() > MAX_BODY_BYTES).then_some("too-large");
-            Request { oddity, ..post(random, "/", "application/json", payload) }
+            let too_large = (payload.len() > MAX_BODY_BYTES).then_some("too-large");
+            let request = post(random, "/", "application/json", payload);
+            Request { oddity: too_large.or(request.oddity), ..request }
         }
         7 if random.one_in(4) => {
             let mut request = post(random, "/", "application/json", payload);
@@ -211,5 +222,31 @@ fn valid(random: &mut Random) -> Request {
             let (target, media) = (random.pick(TARGETS), random.pick(JSON_TYPES));
             post(random, target, media, payload)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first chunk of a body.
+    fn first_chunk(request: &Request) -> &[u8] {
+        let body = &request.body;
+        let start = body.windows(2).position(|pair| pair == b"\r\n").unwrap() + 2;
+        let line = std::str::from_utf8(&body[..start]).unwrap();
+        let length = usize::from_str_radix(line.split([';', '\r']).next().unwrap(), 16).unwrap();
+        &body[start..start + length]
+    }
+
+    #[test]
+    fn blanks_alone_in_the_first_chunk_are_not_called_well_formed() {
+        let requests = (0..200_000).map(|number| plain(&mut Random::new(1, number)));
+        let chunked =
+            requests.filter(|request| request.body != request.payload && !request.payload.is_empty());
+        let (odd, usual): (Vec<_>, Vec<_>) =
+            chunked.partition(|request| request.oddity == Some("blanks-alone"));
+        assert!(!odd.is_empty() && usual.len() > 10 * odd.len(), "{} {}", odd.len(), usual.len());
+        assert!(odd.iter().all(|request| first_chunk(request).trim_ascii().is_empty()));
+        assert!(usual.iter().all(|request| !first_chunk(request).trim_ascii().is_empty()));
     }
 }
