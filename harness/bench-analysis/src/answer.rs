@@ -150,6 +150,15 @@ impl AnswerRow {
         common
     }
 
+    /// The servers that nothing measured is better than, on one processor at least; empty where [`best`](Self::best) is.
+    pub fn best_anywhere(&self) -> Vec<usize> {
+        if self.best().is_empty() {
+            return Vec::new();
+        }
+        let best: Vec<Vec<usize>> = self.every_with_direct().map(|there| self.best_of(there)).collect();
+        (0..self.values.len()).filter(|server| best.iter().any(|best| best.contains(server))).collect()
+    }
+
     /// The values of each model; those of the row where there is one model.
     fn every(&self) -> impl Iterator<Item = &[Option<Value>]> {
         self.every_with_direct().map(|(values, _)| values)

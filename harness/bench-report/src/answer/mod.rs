@@ -15,8 +15,8 @@ pub(super) use pooled::of_runs;
 pub(super) use rows::{of, short};
 
 /// A test reads the campaigns.
-const NEVER_MEASURED: &str = "No campaign measures subscriptions. Only `mixes` measures other methods, only `tls` TLS, and \
-    only `distance`, `distance-batches` and `distance-rates` a network.";
+const NEVER_MEASURED: &str = "No campaign measures subscriptions. Of these servers only `mixes` measures other methods, only \
+    `tls` TLS, and only `distance`, `distance-batches` and `distance-rates` a network.";
 
 /// The chart of a run that has an answer.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
@@ -74,11 +74,15 @@ fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
 fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> String {
     let rows = || rows.iter().map(|row| &answer.rows[*row]);
     let best = servers[0];
-    let ties = rows().filter_map(|row| {
-        let others = row.best().into_iter().filter(|server| !servers.contains(server));
-        let others: Vec<&str> = others.map(|server| answer.servers[server].as_str()).collect();
-        (!others.is_empty())
-            .then(|| format!(" For {}, {} may be as good.", row.request, others.join(" and ")))
+    let ties = rows().flat_map(|row| {
+        let everywhere = row.best();
+        let others = row.best_anywhere().into_iter().filter(|server| !servers.contains(server));
+        let (all, some): (Vec<usize>, Vec<usize>) = others.partition(|server| everywhere.contains(server));
+        [(all, ""), (some, " on some processors")].into_iter().filter_map(|(others, on)| {
+            let others: Vec<&str> = others.iter().map(|server| answer.servers[*server].as_str()).collect();
+            (!others.is_empty())
+                .then(|| format!(" For {}, {} may be as good{on}.", row.request, others.join(" and ")))
+        })
     });
     let ties: String = ties.collect();
     if topic == Topic::Cpu && best != answer.baseline {
@@ -223,7 +227,7 @@ fn table(answer: &Answer) -> Table {
     headers.extend(answer.servers.iter().map(String::as_str));
     let mut table = Table::new(&headers, 1).with_numbers_last();
     for row in answer.rows.iter().filter(|row| !is_bound(row)) {
-        let best = row.best();
+        let best = row.best_anywhere();
         let cell = |(server, value): (usize, &Option<_>)| {
             let Some(value) = value else { return "not measured".to_owned() };
             cell(answer, row, server, *value, best.contains(&server))
@@ -273,14 +277,14 @@ fn name(answer: &Answer, row: &AnswerRow) -> String {
 /// What the table's signs mean, as far as it has them.
 fn notes(answer: &Answer) -> String {
     let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
-    let mut notes = vec!["**Bold**: the best, or all that may be the best.".to_owned()];
+    let on = match answer.rows.iter().any(|row| row.models.len() > 1) {
+        true => " (with several processors: on at least one of them)",
+        false => "",
+    };
+    let mut notes = vec![format!("**Bold**: the best, or all that may be the best{on}.")];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
-        let on = match answer.rows.iter().any(|row| row.models.len() > 1) {
-            true => " (with several processors: on at least one of them)",
-            false => "",
-        };
         notes.push(format!("**?**: not surely other than {baseline}{on}: their intervals overlap."));
     }
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {

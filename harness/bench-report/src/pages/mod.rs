@@ -75,6 +75,16 @@ impl Aliases {
         Ok(aliases)
     }
 
+    /// The aliases of runs that a text uses outside of their definitions.
+    pub(super) fn linked<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
+        let is_run = |quoted: &Quoted| matches!(quoted, Quoted::Run(_));
+        let names = self.by_name.iter().filter(move |(_, quoted)| is_run(quoted)).map(|(name, _)| &**name);
+        names.filter(|name| {
+            let link = format!("[{name}]");
+            text.match_indices(&link).any(|(at, _)| !text[at + link.len()..].starts_with(": "))
+        })
+    }
+
     /// What an alias stands for.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Which figures in a page's sentences and charts are of other servers than today's. Blocks say so themselves; for the
-//! rest one block says it, `<!-- servers of this page -->`, near the page's beginning or wherever the page has it.
+//! Which runs behind a page's sentences and charts are of other servers than today's: those of its figures, and those that
+//! it links to. Tables say so themselves; for the rest one block says it, `<!-- servers of this page -->`, near the page's beginning or wherever the page has it.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,10 @@ pub(super) fn with_block(page: &Page, aliases: &Aliases, sources: &Sources) -> R
 pub(super) fn content(page: &Page, aliases: &Aliases, sources: &Sources) -> Result<String> {
     let mut by_day: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     let figures = page.figures.iter().map(|figure| (figure.run.clone(), figure.pointer.clone()));
-    let charts = blocks::charts(&page.text)?.into_iter().map(|alias| (alias, String::new()));
-    for (alias, pointer) in figures.chain(charts) {
+    let charts = blocks::charts(&page.text)?;
+    let linked = aliases.linked(&without_block(&page.text)).map(str::to_owned).collect();
+    let whole = [charts, linked].concat().into_iter().map(|alias| (alias, String::new()));
+    for (alias, pointer) in figures.chain(whole) {
         // An alias that the page lacks is named with its line elsewhere.
         let runs = match aliases.get(&alias) {
             Ok(Quoted::Run(run)) => vec![run.clone()],
@@ -58,10 +60,15 @@ pub(super) fn content(page: &Page, aliases: &Aliases, sources: &Sources) -> Resu
         format!("{day} ({})", links.join(", "))
     });
     let days: Vec<String> = days.collect();
-    Ok(format!(
-        "Figures in sentences and charts here are of **servers of {}**, not today's.\n",
-        days.join("; of ")
-    ))
+    Ok(format!("Sentences and charts here use runs of **servers of {}**, not today's.\n", days.join("; of ")))
+}
+
+/// A page without this block, whose links are no use of a run.
+fn without_block(text: &str) -> String {
+    match text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1))) {
+        Some((before, after)) => [before, after].concat(),
+        None => text.to_owned(),
+    }
 }
 
 /// The runs behind a figure that was pooled; none where the pointer fits nothing, which is named elsewhere.
