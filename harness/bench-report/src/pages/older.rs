@@ -81,3 +81,17 @@ fn pooled(pointer: &str, sources: &Sources) -> Vec<String> {
     let names = runs.filter_map(|run| run.get("run").and_then(Value::as_str).map(str::to_owned));
     names.map(|name| name.split('/').next().unwrap_or_default().to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_a_use_of_a_run_and_neither_its_definition_nor_the_block_is() {
+        let text = "[a]: ../results/x-a/report.md\n[b]: ../results/x-b/report.md\n[pooled]: ../results/pooled.md\n\
+            <!-- servers of this page -->\n[b]\n<!-- end of servers -->\nSee [a] and [pooled].\n";
+        let aliases = Aliases::of(text).unwrap();
+        assert_eq!(aliases.linked(&without_block(text)).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(aliases.linked(text).collect::<Vec<_>>(), ["a", "b"]);
+    }
+}
