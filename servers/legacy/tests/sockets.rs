@@ -10,7 +10,7 @@ use std::{fs, thread};
 use serde_json::json;
 use server_kit::testing::sockets::{HEALTH, Subject};
 use server_kit::testing::websocket_tests::assert_answers;
-use server_kit::testing::ws_client::{CloseCode, TEXT, WsConnection, WsEnd};
+use server_kit::testing::ws_client::{CloseCode, TEXT, WsConnection, WsEnd, frame_bytes};
 use server_kit::testing::{
     Connection, PATIENCE, Running, assert_stores_answer_alike, exchange, get, post, refusal, request,
 };
@@ -179,6 +179,23 @@ fn a_request_cut_off_by_the_end_is_refused() {
     let answer = late.answer();
     assert_eq!((answer.status, answer.body.as_str()), (503, "Server is closing."));
     assert_eq!(server.wait_for_end().code(), Some(0));
+}
+
+/// A defect of parity-ws 0.11: the fuzz test knows it, and docs/SAFETY.md.
+#[test]
+fn a_frame_whose_head_goes_across_the_end_of_the_buffer_is_never_read() {
+    let [subject] = each();
+    let server = subject.start(&[]);
+    let call = |bytes: usize| format!("{HEALTH:bytes$}");
+    let frame = |text: &str| frame_bytes(TEXT, text.as_bytes());
+    let answers = |first: usize| {
+        let mut connection = WsConnection::open(&server);
+        // Its head has eight bytes.
+        let both = [frame(&call(first - 8)), frame(HEALTH)].concat();
+        connection.send_raw(&both).unwrap();
+        std::iter::from_fn(|| connection.receive_within(Duration::from_secs(1))).count()
+    };
+    assert_eq!([2_000, 2_047, 2_048].map(answers), [2, 1, 2]);
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn table(answer: &Answer) -> Table {
     headers.extend(answer.servers.iter().map(String::as_str));
     let mut table = Table::new(&headers, 1).with_numbers_last();
     for row in answer.rows.iter().filter(|row| !is_bound(row)) {
-        let best = row.best_anywhere();
+        let best = row.best();
         let cell = |(server, value): (usize, &Option<_>)| {
             let Some(value) = value else { return "not measured".to_owned() };
             cell(answer, row, server, *value, best.contains(&server))
@@ -277,14 +277,16 @@ fn name(answer: &Answer, row: &AnswerRow) -> String {
 /// What the table's signs mean, as far as it has them.
 fn notes(answer: &Answer) -> String {
     let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
-    let on = match answer.rows.iter().any(|row| row.models.len() > 1) {
-        true => " (with several processors: on at least one of them)",
-        false => "",
+    let has_models = answer.rows.iter().any(|row| row.models.len() > 1);
+    let on = |which: &str| match has_models {
+        true => format!(" (with several processors: on {which} of them)"),
+        false => String::new(),
     };
-    let mut notes = vec![format!("**Bold**: the best, or all that may be the best{on}.")];
+    let mut notes = vec![format!("**Bold**: the best, or all that may be the best{}.", on("each"))];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
+        let on = on("at least one");
         notes.push(format!("**?**: not surely other than {baseline}{on}: their intervals overlap."));
     }
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {

@@ -243,8 +243,9 @@ mod tests {
         let requests = (0..200_000).map(|number| plain(&mut Random::new(1, number)));
         let chunked =
             requests.filter(|request| request.body != request.payload && !request.payload.is_empty());
-        let (odd, usual): (Vec<_>, Vec<_>) =
-            chunked.partition(|request| request.oddity == Some("blanks-alone"));
+        let (odd, usual): (Vec<_>, Vec<_>) = chunked
+            .filter(|request| request.oddity != Some("health"))
+            .partition(|request| request.oddity == Some("blanks-alone"));
         assert!(!odd.is_empty() && usual.len() > 10 * odd.len(), "{} {}", odd.len(), usual.len());
         assert!(odd.iter().all(|request| first_chunk(request).trim_ascii().is_empty()));
         assert!(usual.iter().all(|request| !first_chunk(request).trim_ascii().is_empty()));

@@ -20,6 +20,10 @@ use crate::well_formed::parse;
 /// Frames of a message that jsonrpc-ws-server takes; it ends the connection at a third.
 const LEGACY_FRAMES: usize = 2;
 
+/// Bytes that jsonrpc-ws-server's buffer takes before it begins again at its start. It waits for ever for the rest of a frame's
+/// head that goes across that end.
+const LEGACY_BUFFER: usize = 2_048;
+
 /// A message, and how it is sent.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
@@ -83,10 +87,11 @@ impl Conversation {
         self.messages.iter().flat_map(|message| &message.pings).flatten().last()
     }
 
-    /// Whether a server may end the connection before it has answered everything.
+    /// Whether a server may leave the connection before it has answered everything.
     fn may_end(&self, server: &str) -> bool {
         let is_long = |message: &Sent| message.frames.len() >= LEGACY_FRAMES;
-        self.damage.is_some() || (server == LEGACY && self.messages.iter().any(is_long))
+        let is_legacys = || self.messages.iter().any(is_long) || self.bytes().len() > LEGACY_BUFFER;
+        self.damage.is_some() || (server == LEGACY && is_legacys())
     }
 
     /// The answers that have to come, in any order.
