@@ -150,13 +150,18 @@ impl AnswerRow {
         common
     }
 
-    /// The servers that nothing measured is better than, on one processor at least; empty where [`best`](Self::best) is.
-    pub fn best_anywhere(&self) -> Vec<usize> {
-        if self.best().is_empty() {
-            return Vec::new();
-        }
-        let best: Vec<Vec<usize>> = self.every_with_direct().map(|there| self.best_of(there)).collect();
-        (0..self.values.len()).filter(|server| best.iter().any(|best| best.contains(server))).collect()
+    /// The servers that may be as good as the best ones, but not on every processor: each with the processors. None where
+    /// [`best`](Self::best) gives none.
+    pub fn best_somewhere(&self) -> Vec<(usize, Vec<&str>)> {
+        let best = self.best();
+        let others = (0..self.values.len()).filter(|server| !best.is_empty() && !best.contains(server));
+        let there = |server: usize| {
+            let models = self.models.iter();
+            let best =
+                models.filter(move |model| self.best_of((&model.values, &model.direct)).contains(&server));
+            best.map(|model| model.processor.as_str()).collect::<Vec<_>>()
+        };
+        others.map(|server| (server, there(server))).filter(|(_, on)| !on.is_empty()).collect()
     }
 
     /// The values of each model; those of the row where there is one model.

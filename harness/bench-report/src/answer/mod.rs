@@ -75,14 +75,14 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
     let rows = || rows.iter().map(|row| &answer.rows[*row]);
     let best = servers[0];
     let ties = rows().flat_map(|row| {
-        let everywhere = row.best();
-        let others = row.best_anywhere().into_iter().filter(|server| !servers.contains(server));
-        let (all, some): (Vec<usize>, Vec<usize>) = others.partition(|server| everywhere.contains(server));
-        [(all, ""), (some, " on some processors")].into_iter().filter_map(|(others, on)| {
-            let others: Vec<&str> = others.iter().map(|server| answer.servers[*server].as_str()).collect();
-            (!others.is_empty())
-                .then(|| format!(" For {}, {} may be as good{on}.", row.request, others.join(" and ")))
-        })
+        let name = |server: usize| answer.servers[server].as_str();
+        let others = row.best().into_iter().filter(|server| !servers.contains(server)).map(name);
+        let others = others.collect::<Vec<_>>().join(" and ");
+        let everywhere = (!others.is_empty()).then(|| format!("{others} may be as good"));
+        let somewhere = row.best_somewhere().into_iter().map(|(server, on)| {
+            format!("{} may be as good on {}", name(server), list(on.into_iter().map(str::to_owned)))
+        });
+        everywhere.into_iter().chain(somewhere).map(|who| format!(" For {}, {who}.", row.request))
     });
     let ties: String = ties.collect();
     if topic == Topic::Cpu && best != answer.baseline {
@@ -149,12 +149,12 @@ fn disagreements(answer: &Answer) -> Vec<String> {
             }
         }
         if !shown.is_empty() {
-            open.push(format!("{} of {}", phrase(row), list(shown)));
+            open.push(format!("{} ({})", phrase(row), list(shown)));
         }
     }
     if !open.is_empty() {
         said.push(format!(
-            "**Differs from {baseline} on some processors, open on others:** {}. The row's link shows each.",
+            "**No sure difference from {baseline} on some processors:** {}. The row's link shows each.",
             open.join("; ")
         ));
     }
@@ -287,7 +287,7 @@ fn notes(answer: &Answer) -> String {
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
         let on = on("at least one");
-        notes.push(format!("**?**: not surely other than {baseline}{on}: their intervals overlap."));
+        notes.push(format!("**?**: may equal {baseline}{on}: their intervals overlap."));
     }
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
         notes
