@@ -79,9 +79,10 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         let others = row.best().into_iter().filter(|server| !servers.contains(server)).map(name);
         let others = others.collect::<Vec<_>>().join(" and ");
         let everywhere = (!others.is_empty()).then(|| format!("{others} may be as good"));
-        let somewhere = row.best_somewhere().into_iter().map(|(server, on)| {
-            format!("{} may be as good on {}", name(server), list(on.into_iter().map(str::to_owned)))
-        });
+        let somewhere = row
+            .best_somewhere()
+            .into_iter()
+            .map(|(server, on)| format!("{} may be as good on {}", answer.servers[server], list(on)));
         everywhere.into_iter().chain(somewhere).map(|who| format!(" For {}, {who}.", row.request))
     });
     let ties: String = ties.collect();
