@@ -131,11 +131,18 @@ fn works(run: &Run) -> String {
     let killed = run.killed_in_boxes();
     let measured = run.observed() - failed - killed;
     let answers = match failed {
-        0 if reference::is_counted(run) => "Everything works; the lines above say how answers compare.".to_owned(),
+        0 if reference::is_counted(run) => {
+            "Everything works; the lines above say how answers compare.".to_owned()
+        }
         // A closed loop sends one request again and again.
-        0 => "Everything works: the server's answer to 1 request before and 1 after each window was the true one; \
-            under load, answers were counted by status and time, and their content was not compared."
-            .to_owned(),
+        0 => format!(
+            "Everything works: the server's answer to 1 request before and 1 after each window {}; under load, \
+             answers were counted by status and time, and their content was not compared.",
+            match run.knows_whole_answers() {
+                true => "was the true one",
+                false => "had its id, no error, and what the request states of it",
+            }
+        ),
         1 => "**1 trial failed**: \"What failed\" says why.".to_owned(),
         more => format!("**{more} trials failed**: \"What failed\" says why."),
     };

@@ -221,6 +221,11 @@ impl Run {
         self.plan.workloads.iter().filter(|workload| measured.contains(&workload.name))
     }
 
+    /// Whether the values of all answers are known; else only what a workload states of them is compared.
+    fn knows_whole_answers(&self) -> bool {
+        self.measured_workloads().all(Workload::knows_whole_answers)
+    }
+
     /// The server with which it was found what the load tools can send, in a sentence.
     pub fn ceiling_words(&self) -> String {
         match &self.plan.campaign.ceiling {

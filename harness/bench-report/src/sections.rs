@@ -258,9 +258,13 @@ fn failed(run: &Run) -> String {
     if run.failed().next().is_none() {
         let observed = run.observed() - run.killed_in_boxes();
         let but = if run.killed_in_boxes() > 0 { " and whose server was not killed in its box" } else { "" };
-        let answers = match reference::is_counted(run) {
-            true => "and each server answered before and after each window",
-            false => "and each server's answer was the true one before and after each window",
+        let answers = match (reference::is_counted(run), run.knows_whole_answers()) {
+            (true, _) => "and each server answered before and after each window",
+            (false, true) => "and each server's answer was the true one before and after each window",
+            (false, false) => {
+                "and before and after each window each server's answer had its id, no error, and what its request \
+                 states of it; the rest of it was not compared"
+            }
         };
         let _ = writeln!(out, "Nothing: all {observed} trials that ran{but} were measured, {answers}.");
     }

@@ -62,7 +62,7 @@ pub(super) fn tables(run: &Run, workload: &Workload) -> String {
          late: the tool was slow, or all of its connections waited for the server; where it was the tool by itself, \
          **g** says so. bombardier does not know when a request was to be sent, so it has figures from the send \
          alone.\n\n### What the server used\n\n{}",
-        checked_answers(cells()),
+        checked_answers(run, cells()),
         latencies(run, cells()).markdown(),
         resources(run, cells()).markdown()
     );
@@ -74,7 +74,7 @@ pub(super) fn tables(run: &Run, workload: &Workload) -> String {
 
 /// How many answers were checked while the load was on. A trial with a wrong one gives no figure and stands under what
 /// failed.
-fn checked_answers<'a>(cells: impl Iterator<Item = &'a Cell>) -> String {
+fn checked_answers<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> String {
     let cells: Vec<&Cell> = cells.collect();
     if cells.iter().any(|cell| cell.differences.is_some()) {
         // The headline says how many differ.
@@ -89,9 +89,13 @@ fn checked_answers<'a>(cells: impl Iterator<Item = &'a Cell>) -> String {
         0 => String::new(),
         unanswered => format!(", but for {} that had no answer in time or were refused", count(unanswered)),
     };
+    let compared = match run.knows_whole_answers() {
+        true => "was compared with the true one",
+        false => "must have its id, no error, and what its request states of it",
+    };
     format!(
-        "\nWhile the load was on, {} more requests were sent on a connection of their own, and each answer was \
-         compared with the true one: all were right{but}.\n",
+        "\nWhile the load was on, {} more requests were sent on a connection of their own, and each answer {compared}: \
+         all were right{but}.\n",
         count(requested)
     )
 }

@@ -35,7 +35,7 @@ pub struct Args {
 pub fn init(args: &Args) -> Result<bool> {
     Target::parse(&args.url).context("--url")?;
     let params: Value = serde_json::from_str(&args.params).context("--params: not JSON")?;
-    ensure!(params.is_array(), "--params: give a JSON array");
+    ensure!(params.is_array() || params.is_object(), "--params: give a JSON array or object");
     let folder = &args.folder;
     ensure!(!folder.exists(), "{}: is there already; give a new folder", folder.display());
     // As TOML has it: a text of JSON, which may hold anything but three quotes.
