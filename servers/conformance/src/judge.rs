@@ -91,9 +91,9 @@ impl Node {
 pub fn is_known(server: &str, request: &Request, status: u16) -> bool {
     let is_chunked = |header: &Vec<u8>| header.to_ascii_lowercase().starts_with(b"transfer-encoding:");
     let too_large = request.payload.len() > MAX_BODY_BYTES && request.headers.iter().any(is_chunked);
-    let broken = request.oddity.is_some_and(|oddity| {
-        oddity.starts_with("chunk") || ["half-close", "length-huge"].contains(&oddity)
-    });
+    let broken = request
+        .oddity
+        .is_some_and(|oddity| oddity.starts_with("chunk") || ["half-close", "length-huge"].contains(&oddity));
     server == JSONRPSEE && status == 500 && (too_large || broken)
 }
 

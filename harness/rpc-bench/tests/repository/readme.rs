@@ -63,7 +63,10 @@ fn the_first_screen_is_of_todays_servers() {
         older.join("; ")
     );
     let rest = "<!-- servers of this page -->\n<!-- end of servers -->";
-    assert!(readme.contains(rest), "README's sentences use runs of older servers; its servers block names them");
+    assert!(
+        readme.contains(rest),
+        "README's sentences use runs of older servers; its servers block names them"
+    );
 }
 
 /// Of a run that knows it: no server and nothing else but pages and results had changed since the commit.
