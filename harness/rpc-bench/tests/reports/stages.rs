@@ -99,7 +99,7 @@ fn both_transports_stand_next_to_each_other() {
     assert!(!report.contains("Incomplete") && !report.contains("busy load tool"), "{report}");
     for line in [
         "- **legacy**: p99 from 2.50 ms over HTTP to 900 µs over WebSocket.",
-        "- **legacy**: CPU time per request over HTTP: 0.500 over WebSocket; too few blocks for an interval.",
+        "- **legacy**: CPU time per request over HTTP: 0.50 over WebSocket; too few blocks for an interval.",
     ] {
         assert!(report.contains(line), "{line} in {report}");
     }
@@ -112,7 +112,7 @@ fn both_transports_stand_next_to_each_other() {
     let websocket = of_users(&report, "legacy", "over WebSocket");
     assert_eq!(websocket[..5], ["900 µs", "400 µs", "7.00 ms", "1.50 ms", "1.50 ms"]);
     let compared = row(&report, "One transport over the other", "legacy", "over WebSocket");
-    assert_eq!(compared[1..4], ["0.500", "900 µs", "0.360"]);
+    assert_eq!(compared[1..4], ["0.50", "900 µs", "0.36"]);
     assert_eq!(row(&report, "One transport over the other", "legacy", "over HTTP")[1], "-");
 
     let cell = run.summary.cells.iter().find(|cell| cell.server == "legacy-transport-http").unwrap();
