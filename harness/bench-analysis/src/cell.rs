@@ -58,7 +58,7 @@ pub struct Cell {
     /// empty elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Moment>,
-    /// Latency through the window, in an open loop; empty elsewhere.
+    /// Latency through the window, in an open loop and of users in stages; empty elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyMoment>,
     /// The quantile function of latency: probability from 0 to 1, and the median over trials of that quantile of each,
@@ -105,9 +105,11 @@ pub(super) fn cell(
     let listen_overflows = sum(|sample| sample.network.listen_overflows);
     let is_ceiling = share_of_ceiling == Some(1.0);
     let disagreement = median_of(measured.values().filter_map(|sample| sample.count_disagreement()));
-    let is_open = level.rate.is_some();
+    let has_users = measured.values().any(|sample| sample.load.staged.is_some());
+    let is_open = level.rate.is_some() || has_users;
     let value = |figure: Figure| figures.get(&figure).map(|estimate| estimate.value);
-    // In an open loop the tool holds as many connections as it happens to need, and its CPU limits no rate.
+    // In an open loop the tool holds as many connections as it happens to need, users in stages wait between requests,
+    // and in both the tool's CPU limits no rate.
     let share_of_connections =
         |figure: Figure| value(figure).filter(|_| !is_open).map(|value| value / f64::from(level.connections));
     let of_cell =
@@ -125,7 +127,8 @@ pub(super) fn cell(
         active_share: share_of_connections(Figure::ActiveConnections),
         established_share: share_of_connections(Figure::EstablishedConnections),
         count_disagreement: disagreement.map(|share| share.value),
-        first_half_ratio: value(Figure::FirstHalfCpuRatio),
+        // Users come and go, so such a window is not meant to be steady.
+        first_half_ratio: value(Figure::FirstHalfCpuRatio).filter(|_| !has_users),
         achieved_share: value(Figure::AchievedRate)
             .zip(level.rate)
             .map(|(sent, rate)| sent / f64::from(rate)),

@@ -1,14 +1,17 @@
-//! A cell's latency through the window, in an open loop: the median trial in parts that all trials share.
+//! A cell's latency through the window, in an open loop and of users in stages: the median trial in parts that all
+//! trials share.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::observed::median_of;
-use bench_model::load::Bin;
+use bench_model::load::k6::Second;
+use bench_model::load::{Bin, LoadSample};
 use bench_model::observation::Sample;
 
-/// Latency from when requests were due, of those due in one part of the window: medians over trials.
+/// Latency from when requests were due, of those due in one part of the window; of users, from the send, of those that
+/// ended in it. Medians over trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencyMoment {
     /// The middle of the part, in milliseconds since the window's start.
@@ -22,13 +25,26 @@ pub struct LatencyMoment {
     pub answered_per_s: Option<f64>,
 }
 
-/// The course of the median trial. Empty in a closed loop.
-pub(super) fn latency_course<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> Vec<LatencyMoment> {
+/// The parts of a window: those of an open loop, and the seconds of users in stages.
+fn parts(load: &LoadSample) -> Vec<Bin> {
+    let Some(staged) = &load.staged else { return load.series.clone() };
+    let of = |(place, second): (u32, &Second)| {
+        let Second { requests, failed, p50_us, p99_us, .. } = *second;
+        let answered = Some(requests.saturating_sub(failed));
+        let (p50_us, p99_us) = (p50_us?, p99_us?);
+        Some(Bin { from_ms: place * 1_000, requests, answered, p50_us, p99_us, max_us: p99_us })
+    };
+    (0..).zip(&staged.seconds).filter_map(of).collect()
+}
+
+/// The course of the median trial. Empty in a closed loop without a pause.
+pub(super) fn latency_course<'a>(samples: impl Iterator<Item = &'a Sample>) -> Vec<LatencyMoment> {
+    let trials: Vec<Vec<Bin>> = samples.map(|sample| parts(&sample.load)).collect();
+    let width_ms = trials.iter().find_map(|parts| width_ms(parts)).unwrap_or(0.0);
     let mut parts: BTreeMap<u32, Vec<Bin>> = BTreeMap::new();
-    for bin in samples.clone().flat_map(|sample| &sample.load.series) {
-        parts.entry(bin.from_ms).or_default().push(*bin);
+    for bin in trials.into_iter().flatten() {
+        parts.entry(bin.from_ms).or_default().push(bin);
     }
-    let width_ms = samples.clone().find_map(|sample| width_ms(&sample.load.series)).unwrap_or(0.0);
     let moment = |(from_ms, bins): (&u32, &Vec<Bin>)| {
         let over = |value: fn(&Bin) -> f64| median_of(bins.iter().map(value));
         Some(LatencyMoment {

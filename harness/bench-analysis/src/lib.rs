@@ -28,7 +28,6 @@ pub mod search;
 pub mod sizes;
 pub mod slo;
 pub mod soak;
-pub mod stages;
 mod summary;
 pub mod threshold;
 mod timeline;

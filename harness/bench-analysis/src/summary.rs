@@ -17,7 +17,6 @@ use super::quantiles::{fewest_requests, quantiles};
 use super::sizes::SizesSummary;
 use super::slo::SloSummary;
 use super::soak::{Soak, soaks};
-use super::stages::StagedCell;
 use super::threshold::ThresholdSummary;
 use super::timeline::timeline;
 use super::views::Shown;
@@ -88,9 +87,6 @@ pub struct Summary {
     /// The highest rates that servers sustain under a service level. None where that was not searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<SloSummary>,
-    /// Users in stages, server by server and transport by transport.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stages: Vec<StagedCell>,
     /// Connections that were held in boxes of limited memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boxed: Vec<Boxed>,
@@ -244,7 +240,6 @@ pub fn summarize(
         agreement: agreement(campaign, &levels, &observed),
         threshold: None,
         slo: None,
-        stages: Vec::new(),
         boxed: Vec::new(),
         hosts: hosts(observations),
         soaks: soaks(campaign, observations),

@@ -48,7 +48,7 @@ pub enum Figure {
     Stalls,
     /// Requests a second that the load tool sent in an open loop.
     AchievedRate,
-    /// 99th percentile of how late a request was sent in an open loop, in microseconds.
+    /// 99th percentile of how late a request was sent in an open loop or by a user, in microseconds.
     SendLagP99Us,
     /// The same without what the server is the reason of; all of it where the tool does not record that.
     OwnLagP99Us,
@@ -87,11 +87,17 @@ pub enum Figure {
     CpuUsWithUpstream,
     /// CPU time of the server for each connection that it held, in microseconds; only where nothing is sent on them.
     CpuUsPerConnection,
+    /// Requests that ended, failed ones included.
+    Requests,
+    /// Requests whose user left before they ended: neither answered nor failed.
+    LeftRequests,
+    /// Processors that the load tool used in its busiest twentieth of the window.
+    BusiestClientCores,
 }
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 43] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -132,6 +138,9 @@ impl Figure {
         Self::ConnectAllUs,
         Self::CpuUsPerConnection,
         Self::CpuUsWithUpstream,
+        Self::Requests,
+        Self::LeftRequests,
+        Self::BusiestClientCores,
     ];
 
     /// The figure of that name, as campaigns have it.
@@ -193,6 +202,9 @@ impl Figure {
             Self::ConnectAllUs => ("all connected within", Unit::Us),
             Self::CpuUsWithUpstream => ("CPU time per request with the server behind it", Unit::Us),
             Self::CpuUsPerConnection => ("CPU time per connection", Unit::Us),
+            Self::Requests => ("requests", Unit::Number),
+            Self::LeftRequests => ("left by their user", Unit::Number),
+            Self::BusiestClientCores => ("processors of the load tool at its busiest", Unit::Number),
         }
     }
 }

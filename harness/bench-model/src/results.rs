@@ -67,9 +67,6 @@ pub const ENVIRONMENT: &str = "environment.json";
 /// See [`SLO`].
 pub const SLO_PLAN: &str = "slo.json";
 
-/// The folder inside a run's folder of the trials with users in stages.
-pub const STAGES: &str = "stages";
-
 /// The folder inside a run's folder of the trials in boxes.
 pub const SIZES: &str = "sizes";
 

@@ -2,7 +2,7 @@
 
 use super::format::shell;
 use super::{Run, already_running};
-use bench_model::config::{Campaign, Placement, Server};
+use bench_model::config::{Campaign, Placement, Server, Stages};
 use bench_model::load::toolchain::Source;
 use bench_model::load::{Level, Load, LoadTool};
 use bench_model::plan::Trial;
@@ -126,7 +126,9 @@ fn closed_load(
         Source::Pinned if tool.is_default() => "bench-scripts/tools/bin/",
         Source::Pinned | Source::Environment | Source::Path => "",
     };
-    let commands = tool.driver().by_hand(&shared(run, server, load), body, &url(run, server));
+    let stages = run.plan.campaign.stages.as_ref().map_or_else(Vec::new, Stages::scaled);
+    let load = Load { stages, ..shared(run, server, load) };
+    let commands = tool.driver().by_hand(&load, body, &url(run, server));
     on_its_core(run, &format!("{folder}{}", piped(&commands)))
 }
 

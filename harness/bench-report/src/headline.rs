@@ -3,18 +3,21 @@
 use std::fmt::Write;
 
 use super::format::{
-    PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio, thousands, time_us,
+    PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, percent, ratio, thousands, time_us,
 };
 use super::tables::bare;
 use super::{
     Run, answer, crossed, duets, invalid_trials, open_loop, original, reference, sections, sizes, slo, soak,
-    stages, stores, threshold, views,
+    stores, threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::load::toolchain::Tool;
+
+/// Above this share of the machine's processors in its busiest part, latencies may be the load tool's own.
+const BUSY_TOOL: f64 = 0.8;
 
 /// Rows of figures that a first screen has where nothing is compared.
 const MOST_ROWS: usize = 16;
@@ -47,7 +50,6 @@ pub fn so_far(run: &Run) -> String {
     let searched = known(run.summary.threshold.as_ref(), "", |found| threshold::headline(run, found))
         + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found))
         + &stores::headline(run)
-        + &stages::headline(run)
         + &sizes::headline(run);
     if !run.has_sweep() {
         return first + &searched;
@@ -248,6 +250,19 @@ pub(super) fn warnings(run: &Run) -> String {
         );
     }
     out.push_str(&invalid_trials::warnings(run));
+    let cores = run.conditions.host.cores as f64;
+    let used =
+        |cell: &Cell| cell.figure(Figure::BusiestClientCores).is_some_and(|of| of.value > BUSY_TOOL * cores);
+    let busy = run.summary.cells.iter().filter(|cell| used(cell));
+    let busy = list(busy.map(|cell| format!("{}, {}", run.cell_name(cell), cell.workload)));
+    if !busy.is_empty() {
+        let _ = writeln!(
+            out,
+            "> **A busy load tool:** it used more than {} of the machine at its busiest, so latencies may be its own: \
+             {busy}.\n",
+            percent(BUSY_TOOL)
+        );
+    }
     let tools = std::iter::once(&run.conditions.tool).chain(&run.conditions.open_loop_tools);
     for caveat in tools.filter_map(Tool::caveat) {
         let _ = writeln!(out, "> **Another load tool:** {caveat}.\n");

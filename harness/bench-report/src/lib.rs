@@ -32,7 +32,6 @@ mod sections;
 mod sizes;
 mod slo;
 mod soak;
-mod stages;
 mod stores;
 mod tables;
 mod threshold;
@@ -46,10 +45,10 @@ use bench_analysis::ceilings::{Ceiling, ceilings};
 use bench_analysis::crossed::crossed;
 use bench_analysis::original::reproduced;
 use bench_analysis::{Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
-use bench_model::config::Server;
+use bench_model::config::{Campaign, CampaignArm, Server};
 use bench_model::plan::Plan;
 use bench_model::results::{
-    CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, STAGES, SUMMARY, THRESHOLD, pretty,
+    CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, SUMMARY, THRESHOLD, pretty,
 };
 use bench_model::workload::Workload;
 
@@ -79,14 +78,14 @@ pub struct Run {
     pub slo_on: Option<Conditions>,
     /// Its trials on block stores, by chain.
     pub stores: Vec<ChainRuns>,
-    /// Its trials with users in stages, where they have begun.
-    pub stages: Option<Box<Self>>,
 }
 
 impl Run {
     /// Reads a results folder and works its summary out.
     pub fn load(folder: &RunFolder) -> Result<Self> {
-        let plan = folder.plan()?;
+        let (name, mut plan) = (folder.name(), folder.plan()?);
+        let users = old_users(folder, &mut plan)?;
+        let folder = users.as_ref().unwrap_or(folder);
         let observations = folder.observations()?;
         let searched = folder.inside(THRESHOLD);
         let searched_on = searched.as_ref().map(RunFolder::conditions).transpose()?;
@@ -102,7 +101,6 @@ impl Run {
             summary.threshold = Some(bench_analysis::threshold::read(inner)?);
         }
         summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
-        summary.stages = bench_analysis::stages::staged(&plan, &observations);
         summary.boxed = bench_analysis::boxed::boxed(&plan, &observations);
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
         // The part of a run that has the trials knows the boxes, too.
@@ -119,9 +117,8 @@ impl Run {
             Some(stores) => ChainRuns::load(folder, stores)?,
             None => Vec::new(),
         };
-        let stages = folder.inside(STAGES).map(|inner| Self::load(&inner)).transpose()?;
-        let (name, duets, stages) = (folder.name(), duets.map(Box::new), stages.map(Box::new));
-        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on, stores, stages })
+        let duets = duets.map(Box::new);
+        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on, stores })
     }
 
     /// A run of which nothing has been measured.
@@ -137,7 +134,6 @@ impl Run {
             searched_on: None,
             slo_on: None,
             stores: Vec::new(),
-            stages: None,
         }
     }
 
@@ -158,10 +154,10 @@ impl Run {
         format!("{} / {}", self.label(&pair.server), self.label(&pair.over))
     }
 
-    /// The runs inside it whose trials count as its own: duets, those on block stores, and those with users in stages.
+    /// The runs inside it whose trials count as its own: duets, and those on block stores.
     fn inner(&self) -> impl Iterator<Item = &Self> {
         let stores = self.stores.iter().flat_map(ChainRuns::runs);
-        self.duets.as_deref().into_iter().chain(stores).chain(self.stages.as_deref())
+        self.duets.as_deref().into_iter().chain(stores)
     }
 
     /// Trials that gave no figure, in the sweep and in the runs inside it.
@@ -203,7 +199,6 @@ impl Run {
         self.summary.left
             + self.inner().map(|inner| inner.summary.left).sum::<usize>()
             + stores::not_begun(self)
-            + stages::not_begun(self)
             + sizes::not_begun(self)
             + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.left)
     }
@@ -251,6 +246,23 @@ impl Run {
     }
 }
 
+/// Until November 2026 the trials of users in stages were in a folder of their own, with the transport in the servers'
+/// names. Gives that folder, and puts its plan in place of the run's, with arms as axes would make them.
+fn old_users(folder: &RunFolder, plan: &mut Plan) -> Result<Option<RunFolder>> {
+    let Some(inner) = folder.inside("stages") else { return Ok(None) };
+    let users = inner.plan()?;
+    let arm = |server: &Server| CampaignArm {
+        name: server.name.clone(),
+        server: server.name.rsplit_once('-').map(|(entry, _)| entry.to_owned()),
+        settings: server.overrides.clone(),
+        ..CampaignArm::default()
+    };
+    let Campaign { name, views, .. } = plan.campaign.clone();
+    let (arms, comparisons) = (users.servers.iter().map(arm).collect(), Vec::new());
+    *plan = Plan { campaign: Campaign { name, views, arms, comparisons, ..users.campaign }, ..users };
+    Ok(Some(inner))
+}
+
 /// Writes `summary.json`, the charts, `report.md` and `report.html` into a results folder, in place of earlier ones.
 pub fn write(folder: &RunFolder) -> Result<Run> {
     let run = Run::load(folder)?;
@@ -258,7 +270,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     if let (Some(inner), Some(duets)) = (folder.inside(DUETS), &run.duets) {
         write_summary(&inner, &duets.summary)?;
     }
-    for inner in run.stores.iter().flat_map(ChainRuns::runs).chain(run.stages.as_deref()) {
+    for inner in run.stores.iter().flat_map(ChainRuns::runs) {
         if let Some(folder) = folder.inside(&inner.name) {
             write_summary(&folder, &inner.summary)?;
         }
@@ -299,7 +311,7 @@ fn write_text<'a>(
 
 /// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
 /// meaning or goes.
-const SUMMARY_VERSION: u32 = 4;
+const SUMMARY_VERSION: u32 = 5;
 
 fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
     #[derive(Serialize)]
@@ -314,8 +326,7 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
-    let pictures = pictures.chain(stages::pictures(run)).chain(boxed::chart(run));
-    let pictures = pictures.chain(sizes::pictures(run)).chain(views::pictures(run));
+    let pictures = pictures.chain(boxed::chart(run)).chain(sizes::pictures(run)).chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())

@@ -7,7 +7,7 @@ use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, hosts, network, open_loop,
-    original, ratio_terms, reference, sizes, slo, soak, stages, stores, threshold, views,
+    original, ratio_terms, reference, sizes, slo, soak, stores, threshold, views,
 };
 use bench_analysis::SamplingCores;
 use bench_model::config::Placement;
@@ -53,7 +53,6 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         main(threshold::section(run)),
         main(slo::section(run)),
         main(stores::section(run)),
-        main(stages::section(run)),
         main(sizes::section(run)),
         if open_loop::of(run).is_some() || is_duet(run) {
             String::new()
@@ -236,7 +235,7 @@ fn failed_requests(run: &Run) -> impl Iterator<Item = String> {
 }
 
 fn failed(run: &Run) -> String {
-    if !run.has_sweep() && run.stores.is_empty() && run.stages.is_none() {
+    if !run.has_sweep() && run.stores.is_empty() {
         return String::new();
     }
     let row =
@@ -301,14 +300,13 @@ pub(super) fn environment(run: &Run) -> String {
     let sampling =
         run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
     let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
-    let users = run.stages.iter().map(|users| ("load tool with users", identity(&users.conditions.tool)));
     let programs = (!conditions.programs.is_empty()).then(|| {
         let of = conditions.programs.iter().map(|(server, program)| format!("{server} {}", program.words()));
         ("servers' fingerprints", of.collect::<Vec<_>>().join(", "))
     });
     let layouts = layouts::words(&run.plan).map(|words| ("layouts of the servers", words));
     let rows = rows.into_iter().chain(programs).chain(layouts);
-    let rows = rows.chain(open_loop).chain(users).chain(sampling);
+    let rows = rows.chain(open_loop).chain(sampling);
     let table = facts(rows).markdown();
     if !run.has_sweep() {
         return format!("## Environment\n\n{table}");
@@ -336,7 +334,8 @@ fn by_hand(run: &Run) -> String {
     if let (false, Some(summary)) = (run.has_sweep(), &run.summary.slo) {
         return slo::by_hand(run, summary, &servers_by_hand(run));
     }
-    if !run.has_sweep() {
+    // Which command sends users stands with each trial on the page.
+    if !run.has_sweep() || run.plan.campaign.stages.is_some() {
         return format!("## By hand\n\nThe whole run: `{}`.\n", run.conditions.command);
     }
     if open_loop::of(run).is_some() {

@@ -23,6 +23,7 @@ const NO_INTERVAL: &str = " [no interval]";
 pub(super) fn writer(figure: Figure) -> fn(f64) -> String {
     match (figure, figure.described().1) {
         (Figure::RequestsPerSecond | Figure::AchievedRate | Figure::PacketsPerSecond, _) => thousands,
+        (Figure::Requests | Figure::LeftRequests, _) => thousands,
         (_, Unit::Us) => time_us,
         (_, Unit::Bytes) => bytes,
         (_, Unit::Share) => percent,

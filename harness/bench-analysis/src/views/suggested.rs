@@ -15,6 +15,7 @@ pub(super) fn suggested(plan: &Plan, all: &[Located<'_>]) -> Vec<View> {
     let campaign = &plan.campaign;
     match campaign.axes.is_empty() && !campaign.has_network() {
         _ if campaign.hold => of_held(),
+        _ if campaign.stages.is_some() => of_users(plan),
         _ if has_rates(plan) => by_rate(),
         true => Vec::new(),
         false => along_the_longest(all),
@@ -87,5 +88,28 @@ fn of_held() -> Vec<View> {
             ..View::of("Memory of connections that carry nothing", &[Figure::HeldMemoryBytes], &connections)
         },
         View::of("Connecting all at once", &connecting, &connections),
+    ]
+}
+
+/// Views of users in stages: what they saw and used, and what one transport changes.
+fn of_users(plan: &Plan) -> Vec<View> {
+    let has_gateway = plan.servers.iter().any(|server| server.upstream.is_some());
+    let behind = [Figure::UpstreamCpuUsPerRequest, Figure::UpstreamMemoryBytes];
+    let mut all = vec![
+        Figure::P99Us,
+        Figure::P50Us,
+        Figure::MaxUs,
+        Figure::ConnectP50Us,
+        Figure::ConnectP99Us,
+        Figure::CpuUsPerRequest,
+        Figure::PeakMemoryBytes,
+    ];
+    all.extend(behind.into_iter().filter(|_| has_gateway));
+    all.extend([Figure::BusiestClientCores, Figure::SendLagP99Us, Figure::LeftRequests, Figure::Requests]);
+    let compared = [Figure::CpuUsPerRequest, Figure::P99Us];
+    let over = [("transport".to_owned(), "http".into())].into();
+    vec![
+        View::of("Users in stages", &all, "transport"),
+        View { over, ..View::of("One transport over the other", &compared, "transport") },
     ]
 }

@@ -17,7 +17,6 @@ mod sizes;
 mod slo;
 pub mod soak;
 mod stage;
-mod stages;
 mod stores;
 mod terminal_view;
 mod threshold;
@@ -47,7 +46,6 @@ use bench_system::probe::host::{self, Host};
 use bench_system::readable_numbers::counted;
 
 use stage::Stage;
-pub use stages::part as stages_part;
 pub use trial::Bench;
 pub use true_answers::{Truths, truth_of};
 
@@ -103,8 +101,6 @@ fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Worklo
     requirements::check(&campaign, &servers, &workloads)?;
     let most = most_connections();
     let fits = campaign.stores.iter().try_for_each(|stores| stores::check(stores, &workloads, most));
-    fits.with_context(|| format!("campaign {name}"))?;
-    let fits = campaign.stages.iter().try_for_each(|users| stages::check(users, &servers, most));
     fits.with_context(|| format!("campaign {name}"))?;
     let (held, left_out): (Vec<u32>, Vec<u32>) =
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
@@ -169,9 +165,11 @@ fn drawn(campaign: &Campaign, servers: &[Server]) -> Vec<Trial> {
     trials
 }
 
-/// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
+/// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only, but for users
+/// in stages, each of whom has one.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    if !campaign.has_closed_loop() && campaign.stores.is_none() && campaign.sizes.is_none() {
+    let has_closed_loop = campaign.has_closed_loop() && campaign.stages.is_none();
+    if !has_closed_loop && campaign.stores.is_none() && campaign.sizes.is_none() {
         return Ok(());
     }
     if campaign.tools().all(|tool| tool.can().repeats_bodies) && campaign.duets.is_none() {
@@ -265,8 +263,8 @@ fn begin_inside(
 
 /// Runs what is left of a run, in folders inside it where it has parts: its duets, which say the most in the least
 /// time, then the loads of the headline, then the rest of its sweep, the remedies of what failed in it, its searches
-/// for thresholds and for rates, its trials on block stores, and those with users in stages. Before what only completes
-/// the answer, `so_far` is called with the folder.
+/// for thresholds and for rates, its trials on block stores, and those in boxes. Before what only completes the answer,
+/// `so_far` is called with the folder.
 pub fn carry_out(
     folder: &RunFolder,
     tools: &Tools,
@@ -282,7 +280,6 @@ pub fn carry_out(
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;
     stores::carry_out(&stage)?;
-    stages::carry_out(&stage)?;
     sizes::carry_out(&stage)
 }
 

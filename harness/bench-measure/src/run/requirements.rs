@@ -253,7 +253,6 @@ fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
         ("open.stall", stall),
         ("settings of an [[arm]]", !server.overrides.is_empty()),
         ("[stores]", campaign.stores.is_some()),
-        ("[stages]", campaign.stages.is_some()),
         ("[sizes]", campaign.sizes.is_some()),
     ];
     let refused = changes.iter().find(|(_, is_requested)| *is_requested);

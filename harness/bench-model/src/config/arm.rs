@@ -9,7 +9,7 @@ use super::{Campaign, Choice, ConfigDir, Overrides, Server};
 use crate::load::Level;
 
 /// A server of a campaign with settings of its own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignArm {
     /// What the campaign calls it.

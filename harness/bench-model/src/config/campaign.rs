@@ -137,7 +137,7 @@ pub struct Campaign {
     pub slo: Option<Slo>,
     /// The same requests from block stores on disk, over chains of several lengths.
     pub stores: Option<Stores>,
-    /// Users who come and go in stages, over each transport.
+    /// Users who come and go in stages: the load of its connections, in place of a closed loop without a pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Stages>,
     /// Every server in boxes of several sizes.
@@ -215,7 +215,6 @@ impl Campaign {
             threshold: None,
             slo: None,
             stores: None,
-            stages: None,
             sizes: None,
             ..self.clone()
         }

@@ -1,10 +1,10 @@
-//! Users who come and go in stages, each of whom sends one request a second, over each transport.
+//! Users who come and go in stages, each of whom sends one request a second: a load of k6.
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, Overrides, Percent, Placement, Server};
-use crate::field_checks::{distinct, within};
+use super::{Campaign, Percent, Placement};
+use crate::field_checks::within;
 use crate::load::{LoadTool, UserStage};
 use crate::transport::Transport;
 
@@ -17,7 +17,8 @@ pub struct Stages {
     /// How long each stage is here, of the time that `ramp` says: `"50%"` is half of it. Users send as often as ever.
     #[serde(deserialize_with = "Percent::up_to_all")]
     pub time_scale: Percent,
-    /// How users reach the servers: trials of their own for each.
+    /// Only in plans from before transports of users were an axis; see `bench_report::Run::load`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transports: Vec<Transport>,
 }
 
@@ -32,9 +33,6 @@ pub struct Ramp {
 }
 
 impl Stages {
-    /// The load tool: the one that has users.
-    pub const TOOL: LoadTool = LoadTool::K6;
-
     /// The stages as they are run.
     pub fn scaled(&self) -> Vec<UserStage> {
         let scaled = |ramp: &Ramp| UserStage {
@@ -54,52 +52,29 @@ impl Stages {
         self.ramp.iter().map(|ramp| ramp.users).max().unwrap_or(0)
     }
 
-    /// The transports over which users reach a server: all of them, but for a gateway that takes no WebSocket, since
-    /// the node behind it is reached over HTTP.
-    pub fn over_which<'a>(&'a self, server: &'a Server) -> impl Iterator<Item = Transport> + 'a {
-        let takes = |over: &Transport| {
-            *over != Transport::WebSocket || server.upstream.is_none() || server.takes_websockets()
-        };
-        self.transports.iter().copied().filter(takes)
-    }
-
-    /// The name of a server over a transport.
-    pub fn arm(server: &str, transport: Transport) -> String {
-        format!("{server}-{}", transport.name().to_lowercase())
-    }
-
-    /// A server over a transport.
-    pub fn over(server: &Server, transport: Transport) -> Server {
-        Server {
-            name: Self::arm(&server.name, transport),
-            label: Some(format!("{}, {}", server.label(), transport.name())),
-            overrides: Overrides { transport: Some(transport), ..server.overrides.clone() },
-            ..server.clone()
-        }
-    }
-
     /// Whether the fields make sense together.
     ///
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        let others = campaign.open.is_some() || campaign.slo.is_some() || campaign.stores.is_some();
+        // All others refuse its connections by themselves.
         ensure!(
-            !others && !campaign.has_closed_loop(),
-            "table [stages]: the campaign also has other loads (connections, [open], [duets], [threshold], [slo] or \
-             [stores]); give the stages a campaign of their own and write connections = []"
+            campaign.threshold.is_none() && campaign.duets.is_none(),
+            "table [stages]: the campaign also has [threshold] or [duets]; give the stages a campaign of their own"
         );
-        within("max_blocks", campaign.max_blocks.into(), 1, 1_000)?;
         ensure!(
             campaign.environment.placement == Placement::Free,
             "field environment.placement: users in stages need their tool to send in time, so it runs on all cores; \
              write free"
         );
         ensure!(
-            campaign.environment.transport.is_none()
-                && (campaign.environment.in_flight(), campaign.environment.batch()) == (1, 1),
-            "fields environment.transport, environment.in_flight and environment.batch: stages.transports says how \
-             users reach a server, and a user sends one call and waits for its answer; leave them out"
+            campaign.closed_loop_tools() == [LoadTool::K6],
+            "field tool: users in stages are those of k6; write tool = \"k6\""
+        );
+        ensure!(
+            self.transports.is_empty(),
+            "field stages.transports: how users reach the servers is an axis; write transport = [\"http\", \
+             \"websocket\"] in [axes]"
         );
         ensure!(
             !self.ramp.is_empty(),
@@ -109,8 +84,12 @@ impl Stages {
             within("stages.ramp.users", ramp.users.into(), 0, 20_000)?;
             within("stages.ramp.seconds", ramp.seconds.into(), 1, 3_600)?;
         }
-        within("stages.ramp.users", self.most_users().into(), 1, 20_000)?;
-        distinct("stages.transports", &self.transports)?;
+        let most = self.most_users();
+        within("stages.ramp.users", most.into(), 1, 20_000)?;
+        ensure!(
+            campaign.connections == [most],
+            "field connections: each user has one, and there are {most} at most; write connections = [{most}]"
+        );
         let duration_ms = self.duration_ms();
         ensure!(
             campaign.window_ms == duration_ms,
@@ -123,7 +102,6 @@ impl Stages {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::config::ConfigDir;
 
     #[test]
@@ -136,13 +114,5 @@ mod tests {
         let scaled: Vec<u64> = stages.scaled().iter().map(|stage| stage.duration_ms).collect();
         assert_eq!(scaled, [2_500, 7_500, 30_000, 15_000, 2_500, 2_500]);
         assert_eq!((stages.duration_ms(), stages.most_users()), (60_000, 500));
-    }
-
-    #[test]
-    fn a_server_over_a_transport_is_an_arm_of_its_own() {
-        let config = ConfigDir::of_repository();
-        let arm = Stages::over(&config.server("legacy").unwrap(), Transport::WebSocket);
-        assert_eq!((arm.name.as_str(), arm.label()), ("legacy-websocket", "jsonrpc-core, WebSocket"));
-        assert_eq!(arm.overrides.transport, Some(Transport::WebSocket));
     }
 }

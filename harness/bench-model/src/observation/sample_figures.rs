@@ -2,6 +2,7 @@
 
 use super::Sample;
 use crate::figure::Figure;
+use crate::load::Latency;
 
 /// The share of the first half that the request for its count may take.
 const SLOW_QUESTION: f64 = 0.05;
@@ -39,7 +40,10 @@ impl Sample {
             Figure::SwitchesPerRequest => switches_per_request(self)?,
             Figure::Stalls => f64::from(self.stalls?),
             Figure::AchievedRate => self.load.open.as_ref()?.achieved_rate,
-            Figure::SendLagP99Us => self.load.open.as_ref()?.send_lag_us?.p99,
+            Figure::SendLagP99Us => match &self.load.staged {
+                Some(staged) => staged.send_lag_us?.p99,
+                None => self.load.open.as_ref()?.send_lag_us?.p99,
+            },
             Figure::OwnLagP99Us => {
                 let open = self.load.open.as_ref()?;
                 open.own_lag_us.or(open.send_lag_us)?.p99
@@ -55,13 +59,16 @@ impl Sample {
             Figure::PacketsPerSecond => self.link.as_ref()?.packets? as f64 / self.window_s,
             Figure::SegmentsSentAgain => self.network.retransmits? as f64,
             Figure::AnswerBytes => self.answer_bytes as f64,
-            Figure::ConnectP50Us => self.load.details.connects?.each_us.p50,
-            Figure::ConnectP99Us => self.load.details.connects?.each_us.p99,
+            Figure::ConnectP50Us => connect_us(self)?.p50,
+            Figure::ConnectP99Us => connect_us(self)?.p99,
             Figure::ConnectAllUs => self.load.details.connects?.all_s * 1e6,
             Figure::CpuUsWithUpstream => {
                 self.cpu_us_per_request()? + self.figure(Figure::UpstreamCpuUsPerRequest).unwrap_or(0.0)
             }
             Figure::CpuUsPerConnection => cpu_us_per_connection(self)?,
+            Figure::Requests => (self.load.succeeded + self.load.failures()) as f64,
+            Figure::LeftRequests => self.load.staged.as_ref()?.left as f64,
+            Figure::BusiestClientCores => self.load.staged.as_ref()?.busiest_cores?,
             Figure::ToolUs => self.load.open.as_ref()?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
         })
     }
@@ -81,6 +88,14 @@ fn active_connections(sample: &Sample) -> f64 {
     let load = &sample.load;
     let requests = (load.succeeded + load.failures()) as f64;
     requests / load.time_taken_s * load.latency_us.mean / 1e6
+}
+
+/// How long it took until a connection could carry requests: a user's, or one that is held.
+fn connect_us(sample: &Sample) -> Option<Latency> {
+    match &sample.load.staged {
+        Some(staged) => staged.connect_us,
+        None => Some(sample.load.details.connects?.each_us),
+    }
 }
 
 /// By the calls that were answered with success, as the rate is.

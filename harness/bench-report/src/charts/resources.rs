@@ -96,10 +96,12 @@ fn at_headline(run: &Run, is_open: bool) -> Picture {
         .map(|(workload, level)| (at(workload, level), workload, level.amount()))
         .collect();
     let below = "Medians over blocks. A rate stands in the middle of the time that it is of.".to_owned();
-    let resources: &[Resource] = if run.summary.soaks.is_empty() {
-        &[CPU, MEMORY, CONNECTIONS, SWITCHES, RUN_DELAY]
-    } else {
+    let resources: &[Resource] = if !run.summary.soaks.is_empty() {
         &[MEMORY, LATENCY, CPU, CONNECTIONS]
+    } else if run.plan.campaign.stages.is_some() {
+        &[CONNECTIONS, LATENCY, CPU, MEMORY]
+    } else {
+        &[CPU, MEMORY, CONNECTIONS, SWITCHES, RUN_DELAY]
     };
     Picture {
         file: "resources.svg".to_owned(),

@@ -76,6 +76,12 @@ fn place(panel: &Panel, series: &Series) -> String {
     format!("**{}**{panel}", series.name)
 }
 
+/// Where a point stands on x, with its preposition: how a server is reached has one in its words.
+fn there(shown: &Shown, point: &Point) -> String {
+    let place = at(shown, point);
+    if place.starts_with(OVER) { place } else { format!("at {place}") }
+}
+
 /// From the first to the last point, or the line through them.
 fn trend(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
     let measured = || series.points.iter().filter(|point| point.figures.contains_key(&figure));
@@ -98,13 +104,13 @@ fn trend(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<St
     }
     let what = words(run, figure);
     Some(match std::ptr::eq(first, last) {
-        true => format!("{what} {} at {}.", write(value(first)), at(shown, first)),
+        true => format!("{what} {} {}.", write(value(first)), there(shown, first)),
         false => format!(
-            "{what} from {} at {} to {} at {}.",
+            "{what} from {} {} to {} {}.",
             write(value(first)),
-            at(shown, first),
+            there(shown, first),
             write(value(last)),
-            at(shown, last)
+            there(shown, last)
         ),
     })
 }
@@ -116,7 +122,7 @@ fn least_and_most_above(run: &Run, shown: &Shown, figure: Figure, series: &Serie
     let most = found.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
     let write = |(point, value): (&Point, Estimate)| {
         let value = estimate(value, |value| signed(figure, value)).replace(NO_INTERVAL, "");
-        format!("{value} at {}", at(shown, point))
+        format!("{value} {}", there(shown, point))
     };
     let between = match std::ptr::eq(least.0, most.0) {
         true => write(least),
@@ -140,10 +146,7 @@ fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option
         _ => "; not everywhere is a difference shown",
     };
     let at = |(point, value): &(&Point, Estimate)| {
-        let place = at(shown, point);
-        // How a server is reached is in words already.
-        let at = if place.starts_with(OVER) { "" } else { "at " };
-        format!("{} {at}{place}", ratio(*value).replace(NO_INTERVAL, ""))
+        format!("{} {}", ratio(*value).replace(NO_INTERVAL, ""), there(shown, point))
     };
     let between = if ratios.len() == 1 { at(least) } else { format!("from {} to {}", at(least), at(most)) };
     Some(format!("{} over {}: {between}{difference}.", words(run, figure), over(shown)))

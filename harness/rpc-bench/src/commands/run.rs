@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use bench_measure::run;
 use bench_measure::run::soak::Soaked;
 use bench_measure::watch;
-use bench_model::config::{ConfigDir, Neighbour, Pool, RunningAt, Stages, in_profile};
+use bench_model::config::{ConfigDir, Neighbour, Pool, RunningAt, in_profile};
 use bench_model::headers::{Access, Headers};
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::{Tool, Tools};
@@ -324,7 +324,6 @@ fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
         .chain(background.map(|other| other.tool))
         .chain(searched)
         .chain(next_to_heavy)
-        .chain(plan.campaign.stages.iter().map(|_| Stages::TOOL))
         .chain(before)
         .collect()
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tool;
-use serde_json::Value;
 
 use crate::bench::{Bench, kill, stderr, until};
 
@@ -30,25 +29,21 @@ pub(crate) fn small() -> Option<Bench> {
     bench.write(
         "campaigns/small.toml",
         &format!(
-            "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nmax_blocks = \
+            "why = \"a test\"\nworkloads = [\"getBalance\"]\ntool = \"k6\"\nconnections = [8]\nmax_blocks = \
              1\nmax_extra_blocks = 0\n\
              seed = 1\nwarmup_ms = 500\nwarmup_connections = 4\nwindow_ms = 3000\ntimeout_ms = 2000\n\
              [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
              = \"100%\"\nmax_steal = \"100%\"\n\
-             [stages]\n{RAMP}\ntime_scale = \"50%\"\ntransports = [\"http\", \"websocket\"]\n"
+             [axes]\nserver = [\"actix\"]\ntransport = [\"http\", \"websocket\"]\n\
+             [stages]\n{RAMP}\ntime_scale = \"50%\"\n"
         ),
     );
     Some(bench)
 }
 
-/// The observations of the part with users.
-pub(crate) fn observations(bench: &Bench) -> Vec<Value> {
-    bench.observations_in("stages")
-}
-
-/// The names of what tools wrote in the part with users.
+/// The names of what tools wrote.
 fn tool_output(bench: &Bench) -> Vec<String> {
-    let entries = fs::read_dir(bench.folder().join("stages/tool-output")).into_iter().flatten();
+    let entries = fs::read_dir(bench.folder().join("tool-output")).into_iter().flatten();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
@@ -58,7 +53,7 @@ fn users_come_and_go_over_both_transports() {
     let output = bench.command(&["run", "small"]).env("K6", bench.path("k6")).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     bench.nothing_is_left_running();
-    let observations = observations(&bench);
+    let observations = bench.observations();
     assert_eq!(observations.len(), 2);
     for observation in &observations {
         let outcome = &observation["outcome"];
@@ -88,13 +83,12 @@ fn users_come_and_go_over_both_transports() {
     );
 
     let report = bench.report();
-    for part in
-        ["## Users in stages", "stages-getBalance.svg", "| HTTP ", "| WebSocket ", "no request failed"]
+    for part in ["## Users in stages", "| over HTTP ", "| over WebSocket ", "## One transport over the other"]
     {
         assert!(report.contains(part), "{part}: {report}");
     }
-    let chart = fs::read_to_string(bench.folder().join("stages-getBalance.svg")).unwrap();
-    assert!(chart.contains("HTTP: p99") && chart.contains("WebSocket: p99"));
+    let chart = fs::read_to_string(bench.folder().join("resources.svg")).unwrap();
+    assert!(chart.contains("open connections") && chart.contains("p99 latency (thin: median)"));
     let checked = bench.run(&["check"]);
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
 
@@ -128,14 +122,14 @@ fn a_k6_that_is_killed_gives_no_figure() {
     let said = fs::read_to_string(bench.path("log")).unwrap();
     assert_eq!(code, Some(1), "{said}");
     bench.nothing_is_left_running();
-    let observations = observations(&bench);
+    let observations = bench.observations();
     assert_eq!(observations.len(), 1);
     assert_eq!(observations[0]["outcome"]["kind"], "tool_failed", "{observations:?}");
     let reason = observations[0]["outcome"]["reason"].as_str().unwrap();
     assert!(reason.starts_with("k6: killed (signal 9)"), "{reason}");
     let report = bench.report();
     assert!(report.contains("load tool failed: k6: killed (signal 9)"), "{report}");
-    let row = report.lines().find(|line| line.contains("| WebSocket ")).unwrap();
-    assert_eq!(row.split('|').filter(|cell| cell.trim() == "-").count(), 12, "no figure: {row}");
+    let row = report.lines().find(|line| line.contains("| over WebSocket ")).unwrap();
+    assert_eq!(row.split('|').filter(|cell| cell.trim() == "-").count(), 11, "no figure: {row}");
     assert!(!bench.run(&["check"]).status.success());
 }

@@ -326,7 +326,7 @@ fn k6_sends_its_own_samples_to_the_watching_prometheus() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let observations = crate::stages::observations(&bench);
+    let observations = bench.observations();
     let [observation] = observations.as_slice() else { panic!("{observations:?}") };
     let outcome = &observation["outcome"];
     let kept = |path: &str| {

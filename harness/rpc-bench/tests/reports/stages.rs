@@ -1,18 +1,19 @@
-//! Users in stages on synthetic samples: what stands in the headline, the table and the chart, and what is marked.
+//! Users in stages on synthetic samples: what stands in the headline, the views and the course of a trial.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use bench_measure::run;
 use bench_model::config::ConfigDir;
-use bench_model::load::Latency;
 use bench_model::load::k6::{Second, Staged};
+use bench_model::load::{Latency, LoadTool};
 use bench_model::observation::{Observation, Outcome, Sample, UpstreamUse};
-use bench_model::plan::{Plan, Trial};
+use bench_model::plan::{Plan, Trial, planned};
 use bench_model::results::{RunFolder, pretty};
+use bench_report::Run;
 use bench_system::probe::process_usage::CpuTime;
-use serde_json::json;
 
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 
 /// What a trial saw: 100 requests a second for two seconds, half of which are as slow over WebSocket as over HTTP.
 fn staged(trial: &Trial) -> Sample {
@@ -40,128 +41,123 @@ fn staged(trial: &Trial) -> Sample {
     sample
 }
 
-/// A run's folder with its part, and its report.
-fn reported(dir: &Path, gave: impl Fn(&Trial) -> Outcome) -> (RunFolder, String) {
-    reported_of("stages", dir, gave)
+fn plan(campaign: &str) -> Plan {
+    run::resolve(&ConfigDir::of_repository(), campaign).unwrap().0
 }
 
-fn reported_of(campaign: &str, dir: &Path, gave: impl Fn(&Trial) -> Outcome) -> (RunFolder, String) {
-    let config = ConfigDir::of_repository();
-    let (plan, text) = run::resolve(&config, campaign).unwrap();
+/// A run of a campaign with users, and its report.
+fn reported(campaign: &str, dir: &Path, gave: impl Fn(&Trial) -> Outcome) -> (Run, String) {
+    let plan = plan(campaign);
     let folder = RunFolder::create(dir, campaign).unwrap();
-    let part = run::stages_part(&plan, plan.campaign.stages.as_ref().unwrap());
-    let inner = RunFolder::create_inside(&folder, "stages").unwrap();
-    folder.write_new("campaign.toml", &text).unwrap();
-    for (folder, plan) in [(&folder, &plan), (&inner, &part)] {
-        folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-        folder.write_new("environment.json", &conditions(plan)).unwrap();
-    }
-    for trial in part.trials.iter().filter(|trial| trial.block <= part.campaign.max_blocks) {
+    folder.write_new("campaign.toml", "").unwrap();
+    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all stages")).unwrap();
+    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
         let (started_at, took_s) = (String::new(), 1.0);
-        inner
-            .append(&Observation { trial: trial.clone(), started_at, took_s, outcome: gave(trial) })
-            .unwrap();
+        let observation = Observation { trial: trial.clone(), started_at, took_s, outcome: gave(trial) };
+        folder.append(&observation).unwrap();
     }
-    bench_report::write(&folder).unwrap();
-    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
-    (folder, report)
-}
-
-fn conditions(plan: &Plan) -> String {
-    let tool = plan.campaign.tool.name();
-    json!({
-        "started_at": "2026-11-23T00:00:00Z", "command": "just bench-all stages", "servers": {},
-        "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
-        "tool": { "name": tool, "version": "v2.2.0", "source": "pinned", "sha256": "" },
-    })
-    .to_string()
+    let run = bench_report::write(&folder).unwrap();
+    (run, std::fs::read_to_string(folder.0.join("report.md")).unwrap())
 }
 
 fn completed(sample: Sample) -> Outcome {
     Outcome::Completed(Box::new(sample))
 }
 
-/// The cells of the table's row of a server over a transport.
-fn row(report: &str, server: &str, transport: &str) -> Vec<String> {
+/// The cells of a view's row of a server over a transport.
+fn row(report: &str, view: &str, server: &str, transport: &str) -> Vec<String> {
+    let section = report.split(&format!("## {view}\n")).nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
-    let rows = report.lines().map(cells);
-    let mut rows = rows.filter(|row| row.len() > 10 && row[1] == server && row[2] == transport);
-    let row = rows.next().unwrap();
+    let rows = section.lines().map(cells);
+    let mut rows = rows.filter(|row| row.len() > 5 && row[1] == server && row[2] == transport);
+    let row = rows.next().unwrap_or_else(|| panic!("no {server} {transport} in {section}"));
     assert!(rows.next().is_none(), "one row for each");
-    row
+    row[3..row.len() - 1].to_vec()
+}
+
+fn of_users(report: &str, server: &str, transport: &str) -> Vec<String> {
+    row(report, "Users in stages", server, transport)
+}
+
+#[test]
+fn every_server_is_measured_over_every_transport_within_each_block() {
+    let plan = plan("stages");
+    assert_eq!(plan.servers.len(), 8);
+    assert_eq!(planned(&plan.campaign, &plan.trials), 8 * plan.campaign.max_blocks as usize);
+    assert!(plan.trials.iter().all(|trial| trial.tool == LoadTool::K6 && trial.connections == 500));
+    let first: BTreeSet<&str> = plan.trials[..8].iter().map(|trial| trial.server.as_str()).collect();
+    let all: BTreeSet<&str> = plan.servers.iter().map(|server| server.name.as_str()).collect();
+    assert_eq!(first, all);
 }
 
 #[test]
 fn both_transports_stand_next_to_each_other() {
     let dir = tempfile::tempdir().unwrap();
-    let (folder, report) = reported(dir.path(), |trial| completed(staged(trial)));
-    assert!(!report.contains("Incomplete"), "{report}");
-    let headline = report.lines().find(|line| line.starts_with("- **jsonrpc-core**, getBalance")).unwrap();
-    for part in ["over WebSocket: CPU per request 0.50", "p99 900 µs and not 2.50 ms", "no request failed"] {
-        assert!(headline.contains(part), "{headline}");
+    let (run, report) = reported("stages", dir.path(), |trial| completed(staged(trial)));
+    assert!(!report.contains("Incomplete") && !report.contains("busy load tool"), "{report}");
+    for line in [
+        "- **legacy**: p99 from 2.50 ms over HTTP to 900 µs over WebSocket.",
+        "- **legacy**: CPU time per request over HTTP: 0.50 over WebSocket; too few blocks for an interval.",
+    ] {
+        assert!(report.contains(line), "{line} in {report}");
     }
-    let (http, websocket) = (row(&report, "jsonrpc-core", "HTTP"), row(&report, "jsonrpc-core", "WebSocket"));
-    // Requests, failed, p50, p99, slowest, connect p50 and p99.
-    assert_eq!(http[4..11], ["200", "0", "400 µs", "2.50 ms", "7.00 ms", "250 µs", "250 µs"]);
-    assert_eq!(websocket[6..11], ["400 µs", "900 µs", "7.00 ms", "1.50 ms", "1.50 ms"]);
-    // CPU per request, peak memory, k6's CPU of two cores, late, left, trials.
-    assert_eq!(http[11..17], ["60.2 µs", "50.0 MiB", "30 %", "600 µs", "3", "3"]);
-    assert!(report.contains("each 25% as long as in the original test"), "{report}");
-    assert!(report.contains("500 after 30.0 s"), "{report}");
-    assert!(!report.contains("**k**:") && !report.contains("s **k**"), "{report}");
-    let chart = std::fs::read_to_string(folder.0.join("stages-getBalance.svg")).unwrap();
-    for what in ["users", "requests/s", "p50", "p99"] {
-        for transport in ["HTTP", "WebSocket"] {
-            assert!(chart.contains(&format!("{transport}: {what}")), "{transport} {what}");
-        }
-    }
-    let before = report;
-    folder.pack().unwrap();
-    bench_report::write(&folder).unwrap();
-    assert_eq!(std::fs::read_to_string(folder.0.join("report.md")).unwrap(), before);
+    // p99, p50, slowest, connecting, CPU, memory, k6's processors, lateness, left, requests, failed, trials.
+    let expected = [
+        "2.50 ms", "400 µs", "7.00 ms", "250 µs", "250 µs", "60.2 µs", "50.0 MiB", "0.600", "600 µs", "1",
+        "200", "0", "3",
+    ];
+    assert_eq!(of_users(&report, "legacy", "over HTTP"), expected);
+    let websocket = of_users(&report, "legacy", "over WebSocket");
+    assert_eq!(websocket[..5], ["900 µs", "400 µs", "7.00 ms", "1.50 ms", "1.50 ms"]);
+    let compared = row(&report, "One transport over the other", "legacy", "over WebSocket");
+    assert_eq!(compared[1..4], ["0.50", "900 µs", "0.36"]);
+    assert_eq!(row(&report, "One transport over the other", "legacy", "over HTTP")[1], "-");
+
+    let cell = run.summary.cells.iter().find(|cell| cell.server == "legacy-transport-http").unwrap();
+    assert_eq!(cell.marks, [], "users wait between requests");
+    let course: Vec<_> = cell.latency.iter().map(|at| (at.t_ms, at.p99_us, at.answered_per_s)).collect();
+    assert_eq!(course, [(500.0, 2_500.0, Some(40.0)), (1_500.0, 2_500.0, Some(160.0))]);
+    let page = std::fs::read_to_string(dir.path().join(&run.name).join("report.html")).unwrap();
+    assert!(page.contains("[[10,2500],[200,7500],[500,30000]"), "by hand it is the same load");
 }
 
 #[test]
-fn a_busy_k6_and_failures_are_marked() {
+fn a_busy_k6_and_failures_are_named() {
     let dir = tempfile::tempdir().unwrap();
-    let (_, report) = reported(dir.path(), |trial| {
+    let (_, report) = reported("stages", dir.path(), |trial| {
         let mut sample = staged(trial);
-        if trial.server == "actix-http" {
+        if trial.server == "actix-transport-http" {
             sample.load.staged.as_mut().unwrap().busiest_cores = Some(1.7);
             sample.load.failed.insert("timeout".to_owned(), 4);
         }
         completed(sample)
     });
-    assert!(report.contains("k6 used more than 80 % of the machine over HTTP (**k**)"), "{report}");
-    let actix = row(&report, "actix-web + hand-written JSON-RPC", "HTTP");
-    assert_eq!(actix[5..8], ["12", "400 µs **k**", "2.50 ms **k**"]);
-    assert_eq!(actix[13], "85 %");
-    assert!(report.contains("**failed requests: 12 over HTTP**"), "{report}");
-    assert!(
-        report.contains("actix-web + hand-written JSON-RPC, HTTP, getBalance: 12 times timeout"),
-        "{report}"
-    );
-    assert!(!row(&report, "jsonrpc-core", "HTTP")[7].contains("**k**"));
+    let busy = "> **A busy load tool:** it used more than 80 % of the machine at its busiest, so latencies may be its \
+        own: actix-web + hand-written JSON-RPC, over HTTP, getBalance.";
+    assert!(report.contains(busy), "{report}");
+    let actix = of_users(&report, "actix", "over HTTP");
+    assert_eq!([&actix[7], &actix[10], &actix[11]], ["1.70", "204", "12"]);
+    assert!(report.contains("**12 requests failed**") && report.contains("12 times \"timeout\""), "{report}");
 }
 
 #[test]
 fn a_k6_that_failed_leaves_no_figure() {
     let dir = tempfile::tempdir().unwrap();
-    let (_, report) = reported(dir.path(), |trial| {
-        if trial.server == "axum-websocket" {
+    let (_, report) = reported("stages", dir.path(), |trial| {
+        if trial.server == "axum-transport-websocket" {
             return Outcome::ToolFailed { reason: "k6: killed (signal 9)".to_owned() };
         }
         completed(staged(trial))
     });
-    let axum = row(&report, "axum + hand-written JSON-RPC", "WebSocket");
-    assert_eq!(axum[4..17].iter().filter(|cell| *cell == "-").count(), 12, "{axum:?}");
-    assert_eq!(axum[16], "0");
+    let axum = of_users(&report, "axum", "over WebSocket");
+    assert!(axum[..11].iter().all(|cell| cell == "-") && axum[11..] == ["0", "0"], "{axum:?}");
     assert!(report.contains("load tool failed: k6: killed (signal 9)"), "{report}");
 }
 
 #[test]
 fn gateways_stand_over_the_transports_that_they_take_with_the_server_behind_them() {
-    let dir = tempfile::tempdir().unwrap();
     let of = |trial: &Trial| {
         let mut sample = staged(trial);
         if trial.server.starts_with("gateway") {
@@ -170,30 +166,24 @@ fn gateways_stand_over_the_transports_that_they_take_with_the_server_behind_them
         }
         sample
     };
-    let (folder, report) = reported_of("gateway-stages", dir.path(), |trial| completed(of(trial)));
-    assert!(!report.contains("Incomplete") && !report.contains("What a gateway adds"), "{report}");
-    let through = row(&report, "gateway, one WebSocket behind it", "WebSocket");
-    assert_eq!(through[3..5], ["balances", "200"]);
-    assert_eq!(through[13..15], ["10.0 µs", "30.0 MiB"]);
-    assert_eq!(row(&report, "actix-web + hand-written JSON-RPC", "WebSocket")[13..15], ["-", "-"]);
-    assert_eq!(row(&report, "gateway, HTTP behind it", "HTTP")[14], "30.0 MiB");
-    assert!(!report.contains("| gateway, HTTP behind it          | WebSocket"), "{report}");
-    assert!(
-        report.contains("**gateway, HTTP behind it**, balances, p99 2.50 ms over HTTP; no request failed"),
-        "{report}"
-    );
-    assert!(report.contains("a wrong value: no trial had one"), "{report}");
-    assert!(folder.0.join("stages-balances.svg").is_file());
+    let dir = tempfile::tempdir().unwrap();
+    let (run, report) = reported("gateway-stages", dir.path(), |trial| completed(of(trial)));
+    assert!(!report.contains("Incomplete"), "{report}");
+    assert_eq!(of_users(&report, "gateway-ws", "over WebSocket")[7..9], ["10.0 µs", "30.0 MiB"]);
+    assert_eq!(of_users(&report, "actix", "over WebSocket")[7..9], ["-", "-"]);
+    assert_eq!(of_users(&report, "gateway-http", "over HTTP")[8], "30.0 MiB");
+    assert!(run.plan.servers.iter().all(|server| server.name != "gateway-http-transport-websocket"));
+    assert_eq!(run.plan.servers.len(), 5);
 
     let dir = tempfile::tempdir().unwrap();
-    let (_, report) = reported_of("gateway-stages", dir.path(), |trial| {
-        if trial.server == "gateway-ws-http" && trial.block == 1 {
+    let (_, report) = reported("gateway-stages", dir.path(), |trial| {
+        if trial.server == "gateway-ws-transport-http" && trial.block == 1 {
             let (when, answer) = ("under load".to_owned(), "1 x wrong value".to_owned());
             return Outcome::WrongAnswer { when, answer };
         }
         completed(of(trial))
     });
-    assert!(report.contains("**trials that had one, and so give no figure: 1**"), "{report}");
+    assert!(report.contains("> **Wrong answers: gateway, one WebSocket behind it, over HTTP.**"), "{report}");
     // Of two blocks.
-    assert_eq!(row(&report, "gateway, one WebSocket behind it", "HTTP")[18], "1");
+    assert_eq!(of_users(&report, "gateway-ws", "over HTTP").last().unwrap(), "1");
 }
