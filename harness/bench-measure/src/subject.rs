@@ -29,7 +29,7 @@ use bench_system::interrupt::Interrupt;
 use bench_system::probe::resources::{open_files, settle};
 
 pub use builds::{build, build_in};
-pub use files::Files;
+pub use files::{Files, prepare};
 use first_line::{FirstLine, State};
 pub use server_process::{Process, find_running};
 

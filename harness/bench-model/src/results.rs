@@ -20,8 +20,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::observation::Observation;
 use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
@@ -274,22 +275,19 @@ impl RunFolder {
     /// # Errors
     /// It can't be read, or the run is of another format.
     pub fn plan(&self) -> Result<Plan> {
-        #[derive(Deserialize)]
-        struct Stated {
-            format: Option<String>,
-        }
         let path = self.0.join(PLAN);
         let text = archive::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
         let context = || format!("{} is not of this version's format", path.display());
-        let Stated { format } = serde_json::from_str(&text).with_context(context)?;
-        let format = format.as_deref().unwrap_or("unknown");
+        let mut value: Value = serde_json::from_str(&text).with_context(context)?;
+        let format = value["format"].as_str().unwrap_or("unknown");
         ensure!(
             format == FORMAT,
             "{}: the run's format is {format}, and this version reads format {FORMAT}; use the version that made the \
              run, or measure again",
             path.display()
         );
-        let mut plan: Plan = serde_json::from_str(&text).with_context(context)?;
+        without_stores(&mut value);
+        let mut plan: Plan = serde_json::from_value(value).with_context(context)?;
         if let Some(views) = self.views()? {
             plan.campaign.views = views;
         }
@@ -356,6 +354,16 @@ impl RunFolder {
         let text = archive::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
         serde_json::from_str(&text)
             .with_context(|| format!("{} is not of this version's format", path.display()))
+    }
+}
+
+/// Takes out of a plan the fields that runs have from when block stores were no axis.
+fn without_stores(plan: &mut Value) {
+    let of = |fields: &mut Value| fields.as_object_mut().map(|fields| fields.remove("stores"));
+    of(&mut plan["campaign"]);
+    for server in plan["servers"].as_array_mut().into_iter().flatten() {
+        of(server);
+        server.pointer_mut("/upstream/entry").map(of);
     }
 }
 

@@ -8,7 +8,7 @@ use super::format::{
 use super::tables::bare;
 use super::{
     Run, answer, crossed, duets, invalid_trials, open_loop, original, reference, sections, sizes, slo, soak,
-    stores, threshold, views,
+    threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;
@@ -49,7 +49,6 @@ pub fn so_far(run: &Run) -> String {
     }
     let searched = known(run.summary.threshold.as_ref(), "", |found| threshold::headline(run, found))
         + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found))
-        + &stores::headline(run)
         + &sizes::headline(run);
     if !run.has_sweep() {
         return first + &searched;
@@ -58,7 +57,7 @@ pub fn so_far(run: &Run) -> String {
         return warnings(run) + &original::tables(run);
     }
     if crossed::is_headline(run) {
-        return warnings(run) + &crossed::tables(run);
+        return warnings(run) + &crossed::table(run);
     }
     let compared = if run.plan.campaign.baseline.is_none() { verdicts(run) } else { String::new() };
     // A first screen has a row for what the searches found, and their section the rest.

@@ -32,7 +32,6 @@ mod sections;
 mod sizes;
 mod slo;
 mod soak;
-mod stores;
 mod tables;
 mod threshold;
 mod views;
@@ -55,7 +54,6 @@ use bench_model::workload::Workload;
 pub use format::{NEVER_SENT, shell};
 pub use headline::{headline, so_far};
 pub use sections::markdown;
-pub use stores::ChainRuns;
 
 /// All that a report is made from.
 #[derive(Debug)]
@@ -76,8 +74,6 @@ pub struct Run {
     pub searched_on: Option<Conditions>,
     /// The same for its searches for rates.
     pub slo_on: Option<Conditions>,
-    /// Its trials on block stores, by chain.
-    pub stores: Vec<ChainRuns>,
 }
 
 impl Run {
@@ -113,12 +109,8 @@ impl Run {
             Some(inner) => ceilings(&inner.observations()?),
             None => Vec::new(),
         };
-        let stores = match &plan.campaign.stores {
-            Some(stores) => ChainRuns::load(folder, stores)?,
-            None => Vec::new(),
-        };
         let duets = duets.map(Box::new);
-        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on, stores })
+        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on })
     }
 
     /// A run of which nothing has been measured.
@@ -133,7 +125,6 @@ impl Run {
             ceilings: Vec::new(),
             searched_on: None,
             slo_on: None,
-            stores: Vec::new(),
         }
     }
 
@@ -154,10 +145,9 @@ impl Run {
         format!("{} / {}", self.label(&pair.server), self.label(&pair.over))
     }
 
-    /// The runs inside it whose trials count as its own: duets, and those on block stores.
+    /// The runs inside it whose trials count as its own: duets.
     fn inner(&self) -> impl Iterator<Item = &Self> {
-        let stores = self.stores.iter().flat_map(ChainRuns::runs);
-        self.duets.as_deref().into_iter().chain(stores)
+        self.duets.as_deref().into_iter()
     }
 
     /// Trials that gave no figure, in the sweep and in the runs inside it.
@@ -198,7 +188,6 @@ impl Run {
     pub fn left(&self) -> usize {
         self.summary.left
             + self.inner().map(|inner| inner.summary.left).sum::<usize>()
-            + stores::not_begun(self)
             + sizes::not_begun(self)
             + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.left)
     }
@@ -269,11 +258,6 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     write_summary(folder, &run.summary)?;
     if let (Some(inner), Some(duets)) = (folder.inside(DUETS), &run.duets) {
         write_summary(&inner, &duets.summary)?;
-    }
-    for inner in run.stores.iter().flat_map(ChainRuns::runs) {
-        if let Some(folder) = folder.inside(&inner.name) {
-            write_summary(&folder, &inner.summary)?;
-        }
     }
     let drawn = drawn(&run)?;
     write_text(folder, &run, &drawn)?;

@@ -7,7 +7,7 @@ use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, hosts, network, open_loop,
-    original, ratio_terms, reference, sizes, slo, soak, stores, threshold, views,
+    original, ratio_terms, reference, sizes, slo, soak, threshold, views,
 };
 use bench_analysis::SamplingCores;
 use bench_model::config::Placement;
@@ -52,7 +52,6 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         main(open_loop::sections(run)),
         main(threshold::section(run)),
         main(slo::section(run)),
-        main(stores::section(run)),
         main(sizes::section(run)),
         if open_loop::of(run).is_some() || is_duet(run) {
             String::new()
@@ -235,7 +234,7 @@ fn failed_requests(run: &Run) -> impl Iterator<Item = String> {
 }
 
 fn failed(run: &Run) -> String {
-    if !run.has_sweep() && run.stores.is_empty() {
+    if !run.has_sweep() {
         return String::new();
     }
     let row =

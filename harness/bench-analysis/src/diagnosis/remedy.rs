@@ -184,7 +184,7 @@ mod tests {
             open_files: None,
             counting: None,
             handicap: None,
-            stores: None,
+            prepare: Vec::new(),
             upstream: None,
             in_process: None,
             contract: false,

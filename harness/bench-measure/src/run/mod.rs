@@ -17,7 +17,6 @@ mod sizes;
 mod slo;
 pub mod soak;
 mod stage;
-mod stores;
 mod terminal_view;
 mod threshold;
 mod trial;
@@ -34,7 +33,7 @@ use crate::link::Link;
 use crate::subject::{self, Subject};
 use bench_analysis::{Comparisons, Observed};
 use bench_model::config::layouts::Layouts;
-use bench_model::config::{Campaign, ConfigDir, Server, Stores};
+use bench_model::config::{Campaign, ConfigDir, Server};
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::Observation;
 use bench_model::plan::{self, Plan, Trial};
@@ -71,10 +70,6 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
             server.lacks(&environment).unwrap_or_default()
         );
     }
-    let servers = match &campaign.stores {
-        Some(_) => servers.into_iter().map(Stores::build_of).collect::<Result<_>>()?,
-        None => servers,
-    };
     Ok((resolved(config, campaign, servers)?, text))
 }
 
@@ -84,9 +79,7 @@ fn resolved(config: &ConfigDir, mut campaign: Campaign, servers: Vec<Server>) ->
     let mut names = campaign.workloads.clone();
     // What is sent besides the measured requests has true answers as well.
     let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
-    let neighbour = campaign.stores.as_ref().and_then(|stores| stores.neighbour.as_ref());
-    let unmeasured =
-        background.map(|other| &other.workload).into_iter().chain(neighbour.map(|light| &light.workload));
+    let unmeasured = background.map(|other| &other.workload);
     names.extend(unmeasured.filter(|name| !campaign.workloads.contains(name)).cloned());
     let workloads = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
     resolved_with(campaign, servers, workloads)
@@ -100,8 +93,6 @@ fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Worklo
     calls.with_context(|| format!("campaign {name}"))?;
     requirements::check(&campaign, &servers, &workloads)?;
     let most = most_connections();
-    let fits = campaign.stores.iter().try_for_each(|stores| stores::check(stores, &workloads, most));
-    fits.with_context(|| format!("campaign {name}"))?;
     let (held, left_out): (Vec<u32>, Vec<u32>) =
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
     ensure!(
@@ -169,7 +160,7 @@ fn drawn(campaign: &Campaign, servers: &[Server]) -> Vec<Trial> {
 /// in stages, each of whom has one.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
     let has_closed_loop = campaign.has_closed_loop() && campaign.stages.is_none();
-    if !has_closed_loop && campaign.stores.is_none() && campaign.sizes.is_none() {
+    if !has_closed_loop && campaign.sizes.is_none() {
         return Ok(());
     }
     if campaign.tools().all(|tool| tool.can().repeats_bodies) && campaign.duets.is_none() {
@@ -263,8 +254,8 @@ fn begin_inside(
 
 /// Runs what is left of a run, in folders inside it where it has parts: its duets, which say the most in the least
 /// time, then the loads of the headline, then the rest of its sweep, the remedies of what failed in it, its searches
-/// for thresholds and for rates, its trials on block stores, and those in boxes. Before what only completes the answer,
-/// `so_far` is called with the folder.
+/// for thresholds and for rates, and those in boxes. Before what only completes the answer, `so_far` is called with the
+/// folder.
 pub fn carry_out(
     folder: &RunFolder,
     tools: &Tools,
@@ -279,7 +270,6 @@ pub fn carry_out(
     stage.try_remedies()?;
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;
-    stores::carry_out(&stage)?;
     sizes::carry_out(&stage)
 }
 
@@ -337,10 +327,10 @@ fn opening(plan: &Plan) -> Result<Opening> {
     first.opening(&plan.campaign.environment.ledger())
 }
 
-/// Builds what a plan needs, once it is known that its servers may be limited as it says.
+/// Builds and prepares what a plan needs, once it is known that its servers may be limited as it says.
 ///
 /// # Errors
-/// One line: what may not be limited here, or which build failed.
+/// One line: what may not be limited here, or which build or preparation failed.
 pub fn build(plan: &Plan) -> Result<()> {
     let Campaign { name, sizes, .. } = &plan.campaign;
     requirements::check_limits(plan, name)?;
@@ -354,7 +344,10 @@ pub fn build(plan: &Plan) -> Result<()> {
     bench_system::note!("building what is not built yet of {}", counted(plan.servers.len() as u64, "server"));
     subject::layouts::build(plan)?;
     subject::build(&references::entries(plan))?;
-    plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
+    plan.servers.iter().flat_map(Server::and_upstream).try_for_each(|server| {
+        let environment = plan.environment_of(server);
+        subject::prepare(server, &environment, &mut server.placeholders(&environment, "", ""))
+    })
 }
 
 /// Builds servers, each command once.

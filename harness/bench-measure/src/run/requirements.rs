@@ -252,7 +252,6 @@ fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
         ("placement and [duets]", own_core),
         ("open.stall", stall),
         ("settings of an [[arm]]", !server.overrides.is_empty()),
-        ("[stores]", campaign.stores.is_some()),
         ("[sizes]", campaign.sizes.is_some()),
     ];
     let refused = changes.iter().find(|(_, is_requested)| *is_requested);

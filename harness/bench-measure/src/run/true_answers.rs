@@ -93,7 +93,7 @@ impl Truths {
         plan.workloads.iter().try_for_each(Workload::check_schemas_unchanged)?;
         let environment = &plan.campaign.environment;
         let usual = Source { ledger: environment.ledger(), version: None, any_context: false };
-        let mut truths = Self::of_source(plan, &usual)?;
+        let mut truths = Self::of_source(plan, &usual, |_| true)?;
         for (index, server) in plan.servers.iter().enumerate() {
             let source = Source::of(server, environment);
             if source == usual {
@@ -103,7 +103,15 @@ impl Truths {
             let other = match alike.and_then(|known| truths.others.get(&known.name)) {
                 Some(other) => Arc::clone(other),
                 None => {
-                    let other = Self::of_source(plan, &source);
+                    // A ledger may be too short for what its servers do not get.
+                    let is_it = |server: &&Server| Source::of(server, environment) == source;
+                    let get = |name: &str| {
+                        plan.servers
+                            .iter()
+                            .filter(is_it)
+                            .any(|server| plan.campaign.sends(&server.name, name))
+                    };
+                    let other = Self::of_source(plan, &source, |workload| get(&workload.name));
                     Arc::new(other.with_context(|| format!("server {}", server.name))?)
                 }
             };
@@ -140,7 +148,7 @@ impl Truths {
         self.others.get(server).map_or(self, Arc::as_ref)
     }
 
-    fn of_source(plan: &Plan, source: &Source) -> Result<Self> {
+    fn of_source(plan: &Plan, source: &Source, is_sent: impl Fn(&Workload) -> bool) -> Result<Self> {
         let state = Arc::new(source.state());
         let requests = |workload: &Workload| -> Result<(String, Requests)> {
             let requests = Arc::new(workload.requests(&source.ledger)?);
@@ -148,7 +156,8 @@ impl Truths {
             let known = known.with_context(|| format!("workload {}", workload.name))?;
             Ok((workload.name.clone(), Requests { known, source: requests }))
         };
-        let workloads = plan.workloads.iter().map(requests).collect::<Result<_>>()?;
+        let sent = plan.workloads.iter().filter(|workload| is_sent(workload));
+        let workloads = sent.map(requests).collect::<Result<_>>()?;
         Ok(Self { state, any_context: source.any_context, workloads, others: BTreeMap::new() })
     }
 

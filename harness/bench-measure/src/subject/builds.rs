@@ -32,17 +32,17 @@ pub fn build_in(root: &Path, servers: &[Server]) -> Result<()> {
         if server.build.is_empty() || done.contains(&server.build.as_slice()) {
             continue;
         }
-        run(root, &server.build).with_context(|| format!("server {}", server.name))?;
+        run(root, "build", &server.build).with_context(|| format!("server {}", server.name))?;
         done.push(&server.build);
     }
     Ok(())
 }
 
-/// Runs a build's command.
+/// Runs a command that builds or prepares something, which `what` says.
 ///
 /// # Errors
 /// It can't be started, or fails: with its first errors.
-fn run(root: &Path, command: &[String]) -> Result<()> {
+pub(super) fn run(root: &Path, what: &str, command: &[String]) -> Result<()> {
     let Some((program, args)) = command.split_first() else { return Ok(()) };
     let said = command.join(" ");
     let mut build = Command::new(program);
@@ -54,9 +54,9 @@ fn run(root: &Path, command: &[String]) -> Result<()> {
         build.envs([("CARGO_TERM_COLOR", "always"), ("CARGO_TERM_PROGRESS_WHEN", "always")]);
         build.env("CARGO_TERM_PROGRESS_WIDTH", "80");
     }
-    let mut child = build.spawn().with_context(|| format!("can't start its build: {said}"))?;
+    let mut child = build.spawn().with_context(|| format!("can't start its {what}: {said}"))?;
     let mut reasons = Reasons::default();
-    let mut stderr = child.stderr.take().context("its build's output is not piped")?;
+    let mut stderr = child.stderr.take().with_context(|| format!("its {what}'s output is not piped"))?;
     let mut piece = vec![0; 4_096];
     while let Ok(length @ 1..) = stderr.read(&mut piece) {
         let read = piece.get(..length).unwrap_or_default();
@@ -64,11 +64,11 @@ fn run(root: &Path, command: &[String]) -> Result<()> {
         let _ = terminal.write_all(read);
         reasons.add(read);
     }
-    let status = child.wait().with_context(|| format!("its build was lost: {said}"))?;
+    let status = child.wait().with_context(|| format!("its {what} was lost: {said}"))?;
     if !status.success() {
         let words = reasons.words();
         let because = if words.is_empty() { String::new() } else { format!(": {words}") };
-        bail!("its build failed ({}): {said}{because}", describe(status));
+        bail!("its {what} failed ({}): {said}{because}", describe(status));
     }
     Ok(())
 }
@@ -121,7 +121,7 @@ mod tests {
 
     fn failed(script: &str) -> String {
         let command = ["/bin/sh", "-c", script].map(str::to_owned);
-        format!("{:#}", run(Path::new("."), &command).unwrap_err())
+        format!("{:#}", run(Path::new("."), "build", &command).unwrap_err())
     }
 
     #[test]
@@ -142,8 +142,9 @@ mod tests {
 
     #[test]
     fn a_build_that_is_no_program_is_named() {
-        let said = format!("{:#}", run(Path::new("."), &["no-such-tool".to_owned()]).unwrap_err());
+        let run = |command: &str| run(Path::new("."), "build", &[command.to_owned()]);
+        let said = format!("{:#}", run("no-such-tool").unwrap_err());
         assert!(said.starts_with("can't start its build: no-such-tool"), "{said}");
-        assert!(run(Path::new("."), &["true".to_owned()]).is_ok());
+        assert!(run("true").is_ok());
     }
 }

@@ -37,11 +37,7 @@ impl Files {
     ) -> Result<Option<Self>> {
         let environment = environment.with(&server.overrides);
         let ledger = environment.ledger();
-        if server.takes("ledger_dir") {
-            let kept = kept_ledger(Path::new(LEDGERS), &ledger);
-            let kept = kept.with_context(|| format!("server {}: {{ledger_dir}}", server.name))?;
-            values.insert("ledger_dir", kept.display().to_string());
-        }
+        prepare(server, &environment, values)?;
         let answer = opening.answer.as_ref().filter(|_| server.takes("answer_file"));
         let is_ipc = environment.transport() == Transport::Ipc;
         if answer.is_none() && !is_ipc && !server.takes("folder") && !server.takes("accounts_dir") {
@@ -73,6 +69,29 @@ impl Files {
     pub fn keep(self) {
         let _ = self.0.keep();
     }
+}
+
+/// Makes what a server's arguments name and servers only read: `{ledger_dir}`, and what its command
+/// [`Server::prepare`] makes, which this process runs once with the same arguments. `values` are those of its
+/// placeholders.
+///
+/// # Errors
+/// The ledger can't be written, or the command fails.
+pub fn prepare(server: &Server, environment: &Environment, values: &mut Placeholders) -> Result<()> {
+    static DONE: Mutex<Vec<Vec<String>>> = Mutex::new(Vec::new());
+    let place = || format!("server {}", server.name);
+    if server.takes("ledger_dir") {
+        let kept = kept_ledger(Path::new(LEDGERS), &environment.ledger());
+        values.insert("ledger_dir", kept.with_context(place)?.display().to_string());
+    }
+    let command = server.preparation(values);
+    // Two servers of a duet start at the same time.
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !done.contains(&command) {
+        super::builds::run(Path::new("."), "preparation", &command).with_context(place)?;
+        done.push(command);
+    }
+    Ok(())
 }
 
 /// The folder of a seeded ledger, as `just ledger DIR` writes its files: made where there is none, and read once by

@@ -90,11 +90,23 @@ impl Campaign {
         })
     }
 
+    /// The loads that an arm is measured at, by workload; `None` where these are all.
+    fn loads_of(&self, server: &str) -> Option<&BTreeMap<String, Vec<u32>>> {
+        let arm = self.arm(server)?;
+        let loads = if arm.loads.is_empty() { &self.base(arm).loads } else { &arm.loads };
+        (!loads.is_empty()).then_some(loads)
+    }
+
     /// Whether a server is measured with a workload at this load.
     pub fn measures(&self, server: &str, workload: &str, level: Level) -> bool {
-        let Some(arm) = self.arm(server) else { return true };
-        let loads = if arm.loads.is_empty() { &self.base(arm).loads } else { &arm.loads };
-        loads.is_empty() || loads.get(workload).is_some_and(|amounts| amounts.contains(&level.amount()))
+        let measured = |amounts: &Vec<u32>| amounts.contains(&level.amount());
+        self.loads_of(server).is_none_or(|loads| loads.get(workload).is_some_and(measured))
+    }
+
+    /// Whether a server gets a workload at any load. All of them get what is not measured: that of the background.
+    pub fn sends(&self, server: &str, workload: &str) -> bool {
+        let is_measured = self.workloads.iter().any(|known| known == workload);
+        !is_measured || self.loads_of(server).is_none_or(|loads| loads.contains_key(workload))
     }
 
     /// Whether an arm makes sense.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::layouts::Layouts;
 use super::{
-    Axes, CampaignArm, Environment, Except, Open, PassRule, Percent, Placement, Sizes, Slo, Stages, Stores,
+    Axes, CampaignArm, Environment, Except, Open, PassRule, Percent, Placement, Sizes, Slo, Stages,
     Threshold, Tuning, View,
 };
 use crate::load::{Level, LoadTool};
@@ -135,8 +135,6 @@ pub struct Campaign {
     pub threshold: Option<Threshold>,
     /// The search for the highest rate that servers sustain under a service level, at the end.
     pub slo: Option<Slo>,
-    /// The same requests from block stores on disk, over chains of several lengths.
-    pub stores: Option<Stores>,
     /// Users who come and go in stages: the load of its connections, in place of a closed loop without a pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Stages>,
@@ -214,7 +212,6 @@ impl Campaign {
             pass: Vec::new(),
             threshold: None,
             slo: None,
-            stores: None,
             sizes: None,
             ..self.clone()
         }

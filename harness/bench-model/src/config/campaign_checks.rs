@@ -24,9 +24,8 @@ impl Campaign {
         let check =
             |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
         self.arms.iter().try_for_each(check)?;
-        // A search needs no sweep, and so no blocks; trials on block stores and in boxes are no sweep of the campaign's
-        // own.
-        let parts = self.stores.is_some() || self.sizes.is_some();
+        // A search needs no sweep, and so no blocks; trials in boxes are no sweep of the campaign's own.
+        let parts = self.sizes.is_some();
         let searches = self.threshold.is_some() || self.slo.is_some() || parts;
         let has_sweep = !searches || !self.connections.is_empty();
         if has_sweep && self.open.is_none() {
@@ -70,7 +69,6 @@ impl Campaign {
         self.check_headline_and_pass()?;
         self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
         self.slo.iter().try_for_each(|slo| slo.check(self))?;
-        self.stores.iter().try_for_each(|stores| stores.check(self))?;
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
         self.check_hold()?;
         self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
@@ -98,7 +96,7 @@ impl Campaign {
         ensure!(
             !has_other_parts && self.open.is_none() && !self.hold && self.remedy_trials == 0,
             "field layouts: they are drawn for closed loops and duets alone; leave it out, or leave out hold, \
-             remedy_trials, [open], [threshold], [slo], [stores] and [sizes]"
+             remedy_trials, [open], [threshold], [slo] and [sizes]"
         );
         Ok(())
     }
@@ -106,12 +104,12 @@ impl Campaign {
     /// A campaign that holds connections sends nothing that could be compared.
     fn check_hold(&self) -> Result<()> {
         let others = self.open.is_some() || self.duets.is_some() || self.threshold.is_some();
-        let parts = self.slo.is_some() || self.stores.is_some();
+        let parts = self.slo.is_some();
         let compared = !self.compared().is_empty() || self.ceiling.is_some() || !self.pass.is_empty();
         ensure!(
             !self.hold || !(others || parts || compared || self.precision.is_some()),
             "field hold: connections that are held carry no requests; leave out what compares or sends any (baseline, \
-             comparisons, ceiling, pass, precision, [open], [duets], [threshold], [slo] and [stores])"
+             comparisons, ceiling, pass, precision, [open], [duets], [threshold] and [slo])"
         );
         ensure!(
             !self.hold || self.tool.can().holds,

@@ -14,12 +14,8 @@ pub(super) const FIELD: &str = "cargo";
 const GIVEN: [&str; 2] = ["build", "program"];
 
 /// Other builds of a server, each with the feature of its package that it has on. Where it lies in the target folder is
-/// its field's name, but for the last one: RocksDB is built once for all that read it.
-const OTHER_BUILDS: [(&str, &str, &str); 3] = [
-    ("counting", "count-allocations", "counting"),
-    ("handicap", "handicap", "handicap"),
-    ("stores", "rocksdb", "rocksdb"),
-];
+/// its field's name.
+const OTHER_BUILDS: [(&str, &str); 2] = [("counting", "count-allocations"), ("handicap", "handicap")];
 
 /// A program that cargo builds. Without `package` it is that of the entry that another one is like, and so with every
 /// other field.
@@ -120,13 +116,15 @@ pub(super) fn fill_in(entry: &mut Table, like: Option<&Table>) -> Result<()> {
     Ok(())
 }
 
-/// Gives a variant of an entry that has a folder of its own in the target folder another one than that, where it has
-/// one as well: with other features, both would be built to one place.
+/// Gives a variant of an entry that has features of its own those as well, where it has any, and likewise another
+/// folder in the target folder: with other features, both would be built to one place.
 pub(super) fn separate(entry: &mut Table, of: &Table) {
-    let of_other = of.get(FIELD).and_then(|cargo| cargo.get("target")).and_then(Value::as_str);
-    let own = entry.get_mut(FIELD).and_then(|cargo| cargo.get_mut("target"));
-    if let (Some(other), Some(Value::String(own))) = (of_other, own) {
-        *own = format!("{other}-{own}");
+    for (field, between) in [("target", "-"), ("features", ",")] {
+        let of_other = of.get(FIELD).and_then(|cargo| cargo.get(field)).and_then(Value::as_str);
+        let own = entry.get_mut(FIELD).and_then(|cargo| cargo.get_mut(field));
+        if let (Some(other), Some(Value::String(own))) = (of_other, own) {
+            *own = format!("{other}{between}{own}");
+        }
     }
 }
 
@@ -150,7 +148,7 @@ fn give(to: &mut Table, cargo: &Cargo) {
 
 /// `counting = true` and the like: the entry's own package with a feature more.
 fn other_builds(entry: &mut Table) -> Result<()> {
-    for (field, feature, target) in OTHER_BUILDS {
+    for (field, feature) in OTHER_BUILDS {
         if !entry.get(field).is_some_and(Value::is_bool) {
             continue;
         }
@@ -162,7 +160,7 @@ fn other_builds(entry: &mut Table) -> Result<()> {
         let mut cargo = Cargo::read(own)?;
         cargo.features =
             Some(cargo.features.map_or_else(|| feature.to_owned(), |own| format!("{own},{feature}")));
-        cargo.target = Some(target.to_owned());
+        cargo.target = Some(field.to_owned());
         let mut build = Table::new();
         give(&mut build, &cargo);
         entry.insert(field.to_owned(), Value::Table(build));
@@ -247,14 +245,13 @@ mod tests {
 
     #[test]
     fn other_builds_have_a_feature_more() {
-        let entry = "cargo = \"a\"\ncounting = true\nstores = true\nin_process = { cargo = { package = \"m\", program \
-            = \"p\" }, args = [] }";
+        let entry = "cargo = \"a\"\ncounting = true\nin_process = { cargo = { package = \"m\", program = \"p\" }, \
+            args = [] }";
         let table = filled_in(entry, None).unwrap();
         let of = |field: &str| build_and_program(table[field].as_table().unwrap());
         let build =
             "cargo build --release --package a --features count-allocations --target-dir target/counting";
         assert_eq!(of("counting"), (build.to_owned(), "target/counting/release/a"));
-        assert_eq!(of("stores").1, "target/rocksdb/release/a");
         assert_eq!(of("in_process"), ("cargo build --release --package m".to_owned(), "target/release/p"));
         assert_eq!(table.get("handicap"), None);
     }

@@ -26,14 +26,15 @@ mod servers_file;
 mod sizes;
 mod slo;
 mod stages;
-mod stores;
 mod threshold;
 mod variants;
 mod view;
 mod why;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
@@ -60,7 +61,6 @@ pub use server_settings::{Described, Environment, Place, Placeholders};
 pub use sizes::{Offer, Prices, SizedBox, Sizes};
 pub use slo::Slo;
 pub use stages::{Ramp, Stages};
-pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;
 pub use variants::Choice;
 use variants::Variants;
@@ -91,12 +91,30 @@ impl ConfigDir {
 
     /// All servers.
     pub fn servers(&self) -> Result<Vec<Server>> {
-        Ok(servers_file::read(&self.0)?.0)
+        Ok(self.known()?.0.clone())
+    }
+
+    /// All servers and which are variants of others: worked out once for the same files, since variants are hundreds.
+    fn known(&self) -> Result<Arc<(Vec<Server>, Variants)>> {
+        type Last = (PathBuf, [Option<String>; 2], Arc<(Vec<Server>, Variants)>);
+        static LAST: Mutex<Option<Last>> = Mutex::new(None);
+        let files = [servers_file::FILE, servers_file::OWN_FILE];
+        let texts = files.map(|file| fs::read_to_string(self.0.join(file)).ok());
+        let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((folder, known, found)) = &*last()
+            && (folder, known) == (&self.0, &texts)
+        {
+            return Ok(Arc::clone(found));
+        }
+        let found = Arc::new(servers_file::read(&self.0)?);
+        *last() = Some((self.0.clone(), texts, Arc::clone(&found)));
+        Ok(found)
     }
 
     /// The server of that name; of a gateway, with the entry of its upstream.
     pub fn server(&self, name: &str) -> Result<Server> {
-        let (servers, variants) = servers_file::read(&self.0)?;
+        let known = self.known()?;
+        let (servers, variants) = &*known;
         let among = |name: &str| {
             let found = servers.iter().find(|server| server.name == name);
             found.cloned().ok_or_else(|| {
@@ -170,7 +188,7 @@ impl ConfigDir {
             // Axes alone choose among variants of servers.
             let variants = match campaign.axes.is_empty() {
                 true => Variants::default(),
-                false => servers_file::read(&self.0)?.1,
+                false => self.known()?.1.clone(),
             };
             campaign.expand(&variants)?;
             campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));

@@ -109,7 +109,6 @@ impl Campaign {
             ("[duets]", self.duets.is_some()),
             ("[threshold]", self.threshold.is_some()),
             ("[slo]", self.slo.is_some()),
-            ("[stores]", self.stores.is_some()),
             ("[stages]", self.stages.is_some()),
             ("remedy_trials", self.remedy_trials > 0),
             ("placement = \"duet\"", self.environment.placement == Placement::Duet),

@@ -51,6 +51,10 @@ pub struct Server {
     /// Its arguments, with placeholders.
     #[serde(default)]
     pub args: Vec<String>,
+    /// A command that makes what they name, with the same placeholders: run from the repository's root before the
+    /// trials, once for the same arguments. It keeps what is there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepare: Vec<String>,
     /// What stands behind them where it is reached over WebSocket.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ws_args: Vec<String>,
@@ -80,8 +84,6 @@ pub struct Server {
     pub counting: Option<Build>,
     /// A build of it that takes `--handicap-rounds`, for calibrations, where there is one.
     pub handicap: Option<Build>,
-    /// A build of it that takes `--ledger DIR --blocks STORE`, for campaigns with block stores, where there is one.
-    pub stores: Option<Build>,
     /// A program that runs its method and dispatch without HTTP, where there is one.
     pub in_process: Option<InProcess>,
     /// The server that it passes requests on to, for a gateway. It is started first, and its URL is the value of
@@ -170,6 +172,15 @@ fn placeholder(arg: &str) -> Option<(&str, &str)> {
     (before.is_empty() || is_flag).then_some((before, name))
 }
 
+fn filled(args: &[String], values: &Placeholders) -> Vec<String> {
+    let fill = |arg: &String| match placeholder(arg) {
+        Some(("", name)) => Some(values.get(name).unwrap_or(arg).clone()),
+        Some((flag, name)) => values.get(name).map(|value| format!("{flag}{value}")),
+        None => Some(arg.clone()),
+    };
+    args.iter().filter_map(fill).collect()
+}
+
 impl Server {
     /// Where its program is.
     ///
@@ -213,12 +224,12 @@ impl Server {
     /// The argument vector with every placeholder replaced. An argument `--flag={placeholder}` is left out where the
     /// placeholder has no value.
     pub fn arguments(&self, values: &Placeholders) -> Vec<String> {
-        let fill = |arg: &String| match placeholder(arg) {
-            Some(("", name)) => Some(values.get(name).unwrap_or(arg).clone()),
-            Some((flag, name)) => values.get(name).map(|value| format!("{flag}{value}")),
-            None => Some(arg.clone()),
-        };
-        self.args.iter().filter_map(fill).collect()
+        filled(&self.args, values)
+    }
+
+    /// Its command [`Server::prepare`], likewise.
+    pub fn preparation(&self, values: &Placeholders) -> Vec<String> {
+        filled(&self.prepare, values)
     }
 
     /// Its arguments over the ledger in a folder: that one for `{ledger_dir}`, where they have it, or `--ledger FOLDER`
@@ -243,7 +254,9 @@ impl Server {
     /// Which of the settings that an environment or the server's overrides make it has no argument for.
     pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
         let is_set = |name: &str| self.overrides.states_of_server(name) || server_settings::is_optional(name);
-        environment.values().into_keys().find(|name| is_set(name) && !self.takes(name))
+        // A folder with the ledger has its slots.
+        let takes = |name: &str| self.takes(name) || (name == "slots" && self.takes("ledger_dir"));
+        environment.values().into_keys().find(|name| is_set(name) && !takes(name))
     }
 
     /// Whether its arguments have that placeholder.
@@ -349,12 +362,13 @@ impl Server {
         );
         let files = self.open_files.unwrap_or(u64::MAX);
         ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
-        for arg in &self.args {
+        let args = self.args.iter().map(|arg| ("args", arg));
+        for (field, arg) in args.chain(self.prepare.iter().map(|arg| ("prepare", arg))) {
             let Some((flag, name)) = placeholder(arg) else { continue };
             let always = || ALWAYS.iter().chain(&server_settings::ALWAYS).copied();
             ensure!(
                 always().any(|known| known == name) || is_optional(name),
-                "field args: unknown placeholder {arg}; known are {}",
+                "field {field}: unknown placeholder {arg}; known are {}",
                 always()
                     .chain([ANSWER_FILE, IPC])
                     .chain(server_settings::optional())
@@ -363,7 +377,7 @@ impl Server {
             );
             ensure!(
                 !flag.is_empty() || !is_optional(name),
-                "field args: write --flag={arg}, which is left out where it has no value"
+                "field {field}: write --flag={arg}, which is left out where it has no value"
             );
         }
         ensure!(

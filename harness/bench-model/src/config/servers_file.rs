@@ -20,10 +20,11 @@ pub(super) const OWN_FILE: &str = "servers.local.toml";
 
 /// What an entry takes from the one that it is like: what builds and starts it. What it is called, and its other
 /// builds, are its own.
-const STARTED: [&str; 12] = [
+const STARTED: [&str; 13] = [
     "build",
     "program",
     "args",
+    "prepare",
     "ws_args",
     "ws_path",
     "ready",

@@ -156,11 +156,11 @@ impl Sizes {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        let others = campaign.open.is_some() || campaign.slo.is_some() || campaign.stores.is_some();
+        let others = campaign.open.is_some() || campaign.slo.is_some();
         ensure!(
             !others && !campaign.has_closed_loop(),
-            "table [sizes]: the campaign also has other loads (connections, [open], [duets], [threshold], [slo] or \
-             [stores]); give the boxes a campaign of their own and write connections = []"
+            "table [sizes]: the campaign also has other loads (connections, [open], [duets], [threshold] or [slo]); \
+             give the boxes a campaign of their own and write connections = []"
         );
         within("max_blocks", campaign.max_blocks.into(), 1, 100)?;
         let environment = &campaign.environment;

@@ -186,26 +186,6 @@ fn rubbish_in_why_is_named() {
     assert_refused("why.toml", |dir| dir.why().map(drop), &cases);
 }
 
-/// The same for block stores.
-#[test]
-fn rubbish_in_stores_is_named() {
-    let cases = [
-        ("blocks = [\"memory\"", "blocks = [\"redb\"", "stores.blocks"),
-        ("blocks = [\"memory\"", "blocks = [\"Memory\"", "stores.blocks"),
-        ("reads_all = [\"rocksdb-filter\"]", "reads_all = [\"paper\"]", "stores.reads_all"),
-        ("slots = [2106,", "slots = [0,", "stores.slots"),
-        ("slots = [2106,", "slots = [105264,", "stores.slots"),
-        ("connections = 8", "connections = 0", "stores.connections"),
-        ("connections = 8", "conections = 8", "conections"),
-        ("connections = []", "connections = [5]", "[stores]"),
-        ("max_blocks = 2", "max_blocks = 0", "max_blocks"),
-        ("rate = 1000", "rate = 0", "stores.neighbour.rate"),
-        ("beside = \"getBlocks1400\"", "beside = \"getNothing\"", "stores.neighbour.beside"),
-        ("beside_connections = 4", "beside_connections = 0", "stores.neighbour.beside_connections"),
-    ];
-    assert_campaign_refused("store", &cases);
-}
-
 /// The same for users in stages.
 #[test]
 fn rubbish_in_stages_is_named() {
@@ -280,6 +260,7 @@ fn rubbish_in_a_server_is_named() {
         ("colour = 1", "colour = 8", "field colour"),
         ("\"--global-queue-interval={global_queue_interval}\"", "\"{global_queue_interval}\"", "left out"),
         ("-slot={walk_ns_per_slot}\"", "-slot={walk}\"", "unknown placeholder"),
+        ("\"--accounts\", \"{accounts}\", \"--seed\"", "\"{account}\"", "field prepare: unknown placeholder"),
         ("colour = 1", "colour = 1\noverrides = { threads = 1 }", "field overrides"),
     ];
     assert_refused("servers.toml", |dir| dir.servers().map(drop), &cases);

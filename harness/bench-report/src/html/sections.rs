@@ -54,7 +54,7 @@ impl Tab {
             | "Running"
             | "Held still"
             | "How many connections fit in a box" => Self::Answer,
-            "Charts" | "Do the load tools agree?" | "Block stores" => Self::Curves,
+            "Charts" | "Do the load tools agree?" => Self::Curves,
             "Isolation" => Self::Latency,
             "Soak" => Self::Resources,
             "Where it starts to fail"

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use bench_measure::run;
 use bench_measure::run::soak::Soaked;
 use bench_measure::watch;
-use bench_model::config::{ConfigDir, Neighbour, Pool, RunningAt, in_profile};
+use bench_model::config::{ConfigDir, Pool, RunningAt, in_profile};
 use bench_model::headers::{Access, Headers};
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::{Tool, Tools};
@@ -316,14 +316,11 @@ fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
     let searched = plan.campaign.slo.iter().map(|slo| slo.tool);
     let known = |tool: &LoadTool| begun_with.iter().any(|before| before.name == tool.name());
     let before = LoadTool::of_open_loops().filter(known);
-    let stores = plan.campaign.stores.as_ref();
-    let next_to_heavy = stores.and_then(|stores| stores.neighbour.as_ref()).map(|_| Neighbour::TOOL);
     plan.campaign
         .tools()
         .chain(chosen)
         .chain(background.map(|other| other.tool))
         .chain(searched)
-        .chain(next_to_heavy)
         .chain(before)
         .collect()
 }

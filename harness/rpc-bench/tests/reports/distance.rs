@@ -133,7 +133,6 @@ fn a_network_is_refused_where_it_would_not_be_made() {
         ("threshold", "[threshold]"),
         ("slo", "[slo]"),
         ("stages", "[stages]"),
-        ("store", "[stores]"),
         ("duets", "duet"),
         ("quick", "[duets]"),
     ] {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::on_all_processors;
 
 /// One campaign for each way in which trials become figures.
-const CAMPAIGNS: [&str; 19] = [
+const CAMPAIGNS: [&str; 18] = [
     "batches",
     "calibrate",
     "connections",
@@ -28,7 +28,6 @@ const CAMPAIGNS: [&str; 19] = [
     "slo",
     "soak",
     "stages",
-    "store",
     "tools",
     "why",
 ];

@@ -47,7 +47,6 @@ pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
         ("placement", campaign.environment.placement != Placement::Free),
         ("[duets]", campaign.duets.is_some()),
         ("[stages]", campaign.stages.is_some()),
-        ("[stores]", campaign.stores.is_some()),
         ("network", campaign.has_network()),
         ("open.background", open.is_some_and(|open| open.background.is_some())),
         ("open.wire", open.is_some_and(|open| open.wire)),

@@ -15,7 +15,7 @@ fn campaign(text: &str) -> Result<Campaign> {
 }
 
 fn variants() -> Variants {
-    crate::config::servers_file::read(&ConfigDir::of_repository().0).unwrap().1
+    ConfigDir::of_repository().known().unwrap().1.clone()
 }
 
 const GRID: &str = "workloads = [\"getBalance\"]\nconnections = [4, 8]\n[axes]\nserver = [\"legacy\", \"actix\"]\n\
@@ -46,6 +46,36 @@ fn tunings_and_rates_are_axes() {
     assert_eq!(server.label(), "jsonrpc-core, as shipped");
     let args = server.arguments(&server.placeholders(&campaign.environment, "a:1", "{}")).join(" ");
     assert!(args.contains("--tuning shipped"), "{args}");
+}
+
+#[test]
+fn a_store_on_disk_is_prepared_for_each_chain() {
+    let config = crate::config::tests::shipped();
+    let (campaign, _) = config.campaign("store").unwrap();
+    let server = |name| campaign.server(&config, name).unwrap();
+    let memory = server("legacy-slots-2106-store-memory");
+    assert!(memory.prepare.is_empty() && memory.takes("slots"), "{memory:?}");
+    let redb = server("legacy-slots-2106-store-redb");
+    assert_eq!(redb.label(), "jsonrpc-core, redb, chain of 2,106 slots");
+    assert_eq!(redb.lacks(&campaign.environment.with(&redb.overrides)), None);
+    let mut values = redb.placeholders(&campaign.environment, "a:1", "{}");
+    values.insert("ledger_dir", "a/folder".to_owned());
+    let args = redb.arguments(&values).join(" ");
+    assert!(args.ends_with("--ledger a/folder --blocks redb") && !args.contains("--slots"), "{args}");
+    let prepare = redb.preparation(&values).join(" ");
+    assert!(prepare.ends_with(" -- a/folder --slots 2106 --accounts 100 --seed 1"), "{prepare}");
+    let gets = |name: &str, workload: &str| campaign.sends(name, workload);
+    assert!(gets(&redb.name, "getBlocks1400") && !gets(&redb.name, "getBlocks100k"));
+    assert!(gets("legacy-slots-105264-store-redb", "getBlocks100k"));
+    assert!(gets(&redb.name, "what no trial measures"));
+}
+
+#[test]
+fn a_variant_on_two_axes_has_the_features_of_both() {
+    let server = crate::config::tests::shipped().server("actix-redb-calls").unwrap();
+    let build = server.build.join(" ");
+    assert!(build.ends_with("--features rocksdb,calls --target-dir target/rocksdb-calls"), "{build}");
+    assert!(server.args.join(" ").ends_with("--blocks redb --metrics-calls"), "{:?}", server.args);
 }
 
 #[test]
