@@ -143,6 +143,9 @@ fn a_network_is_refused_where_it_would_not_be_made() {
         let text = text.replacen("[environment]\n", "[environment]\nnetwork = { delay_ms = 1 }\n", 1);
         std::fs::create_dir(dir.path().join("campaigns")).unwrap();
         std::fs::write(dir.path().join(format!("campaigns/{campaign}.toml")), text).unwrap();
+        // Axes need their servers.
+        std::fs::copy(ConfigDir::of_repository().0.join("servers.toml"), dir.path().join("servers.toml"))
+            .unwrap();
         let refused = format!("{:#}", ConfigDir(dir.path().to_owned()).campaign(campaign).unwrap_err());
         assert!(refused.contains("field network") && refused.contains(named), "{refused}");
         assert_eq!(refused.lines().count(), 1, "{refused}");
