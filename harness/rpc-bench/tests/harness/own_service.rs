@@ -158,18 +158,20 @@ pub(super) fn run(bench: &Bench, args: &[&str]) -> Output {
     command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN).output().unwrap()
 }
 
-/// That no file below a folder holds the token, and how many there are.
-pub(super) fn holds_no_token(folder: &Path) -> usize {
+/// That no file below a folder holds one of these texts, and how many files there are.
+pub(super) fn holds_none_of(folder: &Path, secrets: &[&str]) -> usize {
     let mut files = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files += holds_no_token(&path);
+            files += holds_none_of(&path, secrets);
             continue;
         }
         let text = fs::read(&path).unwrap();
-        let found = text.windows(TOKEN.len()).any(|part| part == TOKEN.as_bytes());
-        assert!(!found, "{} holds the token", path.display());
+        for secret in secrets {
+            let found = text.windows(secret.len()).any(|part| part == secret.as_bytes());
+            assert!(!found, "{} holds {secret}", path.display());
+        }
         files += 1;
     }
     files
@@ -205,7 +207,7 @@ fn a_mix_and_recorded_calls_are_measured_at_a_rate_and_in_a_closed_loop() {
         let sample = &bench.observations()[0]["outcome"];
         assert!(sample["load"]["succeeded"].as_u64().unwrap() >= 50, "{sample}");
         assert!(sample["answer_bytes"].as_u64().unwrap() > 20, "{sample}");
-        assert!(holds_no_token(&bench.path("results")) > 5);
+        assert!(holds_none_of(&bench.path("results"), &[TOKEN]) > 5);
         let plan = fs::read_to_string(bench.folder().join("plan.json")).unwrap();
         assert!(plan.contains("Bearer ${OWN_TOKEN}"), "{plan}");
     }
@@ -227,7 +229,7 @@ fn a_key_in_the_url_is_filled_in_and_never_kept() {
             assert!(fs::read_to_string(bench.folder().join("plan.json")).unwrap().contains(path));
         }
         if bench.path("results").exists() {
-            holds_no_token(&bench.path("results"));
+            holds_none_of(&bench.path("results"), &[TOKEN]);
         }
     }
     let Some(bench) = bench(&service, MIX, AT_A_RATE) else { return };
@@ -378,7 +380,7 @@ fn one_call_is_tried_with_no_file_at_all() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", stderr(&output));
     assert!(said.contains("| height") && said.contains("requests/s"), "{said}");
-    assert!(holds_no_token(&bench.path("results")) > 5);
+    assert!(holds_none_of(&bench.path("results"), &[TOKEN]) > 5);
     fs::remove_dir_all(bench.path("results")).unwrap();
     let output = call(&["--rate", "50"]);
     assert!(output.status.success(), "{}", stderr(&output));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rcgen::{CertificateParams, DnType, KeyPair};
 
 use crate::bench::{Bench, PATIENCE, program, stderr};
+use crate::own_service::holds_none_of;
 
 const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/harness/service.py");
 
@@ -35,7 +36,7 @@ fn bench(campaign: &str) -> Option<Bench> {
         "servers.toml",
         &format!(
             "[[server]]\nname = \"service\"\ntitle = \"a service\"\nprogram = \"python3\"\n\
-             args = [{SERVICE:?}, \"{{listen}}\", {:?}, \"{SECRET}\", \"--ipc={{ipc}}\"]\n\
+             args = [{SERVICE:?}, \"{{listen}}\", {:?}, \"--ipc={{ipc}}\"]\n\
              ready = {{ call = {{ request = '{CALL}', equals = \"0xc8\" }} }}\ntls = true\nca = {:?}\nholds \
              = \"nothing\"\n\
              headers = {{ Authorization = \"Bearer ${{jwt:OWN_SECRET}}\" }}\n",
@@ -70,7 +71,7 @@ struct Running(Child);
 impl Running {
     fn start(bench: &Bench, listen: &str, ipc: &Path) -> Self {
         let mut command = Command::new("python3");
-        command.args([SERVICE, listen]).arg(bench.path("own-with-key.pem")).arg(SECRET);
+        command.args([SERVICE, listen]).arg(bench.path("own-with-key.pem")).env("OWN_SECRET", SECRET);
         command.arg(format!("--ipc={}", ipc.display())).stdin(Stdio::null()).stderr(Stdio::null());
         let running = Self(command.spawn().unwrap());
         let began = Instant::now();
@@ -98,6 +99,8 @@ fn a_server_is_measured_over_tls_with_a_token_of_now() {
     assert!(sample["load"]["succeeded"].as_u64().unwrap() > 10, "{sample}");
     assert_eq!(sample["load"]["failed"], serde_json::json!({}), "{sample}");
     bench.nothing_is_left_running();
+    // A token of the Engine API begins with the first letters of its head in base64.
+    assert!(holds_none_of(&bench.path("results"), &[SECRET, "eyJ"]) > 3);
     let refused = |named: &str| {
         let output = run(&bench, &["run", "tiny"]);
         let said = stderr(&output);

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::bench::{program, stderr};
-use crate::own_service::{self, AT_A_RATE, Service, TOKEN, holds_no_token};
+use crate::own_service::{self, AT_A_RATE, Service, TOKEN, holds_none_of};
 
 /// A recorder in front of a service, and where it listens.
 fn recorder(service: &Service, to: &std::path::Path, calls: u32) -> (Child, String) {
@@ -63,7 +63,7 @@ fn calls_are_passed_on_written_down_and_sent_again() {
     assert_eq!(text.lines().collect::<Vec<_>>(), lines);
     let ran = own_service::run(&bench, &["run", "tiny"]);
     assert!(ran.status.success(), "{}", stderr(&ran));
-    assert!(holds_no_token(&bench.path("results")) > 5);
+    assert!(holds_none_of(&bench.path("results"), &[TOKEN]) > 5);
 }
 
 #[test]

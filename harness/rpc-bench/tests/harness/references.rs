@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::atomic::Ordering;
 
 use crate::bench::{Bench, program, stderr};
-use crate::own_service::{self, AT_A_RATE, LATE, Service, holds_no_token};
+use crate::own_service::{self, AT_A_RATE, LATE, Service, TOKEN, holds_none_of};
 
 /// Servers, a mix and a campaign of which one server has fewer slots than the other, so that each answer says another
 /// slot.
@@ -107,7 +107,7 @@ expected = "no error"
         other.answered.store(LATE + 1, Ordering::SeqCst);
         let output = own_service::run(&bench, &["run", "tiny"]);
         assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
-        assert!(holds_no_token(&bench.path("results")) > 5);
+        assert!(holds_none_of(&bench.path("results"), &[TOKEN]) > 5);
     }
 }
 

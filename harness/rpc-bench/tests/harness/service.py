@@ -1,6 +1,6 @@
 """A service of a test: JSON-RPC over TLS for whoever has a fresh token, and lines on a Unix socket.
 
-service.py HOST:PORT CERTIFICATE_AND_KEY SECRET [--ipc=PATH]
+service.py HOST:PORT CERTIFICATE_AND_KEY [--ipc=PATH]; the secret of its tokens is OWN_SECRET of the environment
 """
 import base64
 import hashlib
@@ -14,8 +14,8 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-(host, port), certificate, secret = sys.argv[1].rsplit(":", 1), sys.argv[2], bytes.fromhex(sys.argv[3])
-ipc = next((arg.removeprefix("--ipc=") for arg in sys.argv[4:]), None)
+(host, port), certificate, secret = sys.argv[1].rsplit(":", 1), sys.argv[2], bytes.fromhex(os.environ["OWN_SECRET"])
+ipc = next((arg.removeprefix("--ipc=") for arg in sys.argv[3:]), None)
 
 
 def answer(text):
