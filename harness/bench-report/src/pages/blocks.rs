@@ -197,8 +197,8 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     };
     Ok(format!(
         "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: two values differ where their \
-         intervals of 95 % do not overlap. From three runs on a processor on, an interval says where another run there \
-         would fall; below that, it is about those runs alone. {}{mark}",
+         intervals of 95 % do not overlap. With three or more runs on a processor, an interval says where the next run \
+         there would fall; with fewer, it describes only those runs. {}{mark}",
         answer::markdown(&answer),
         aliases.to_results,
         pooled::CHART,

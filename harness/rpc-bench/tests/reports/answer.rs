@@ -152,6 +152,6 @@ fn what_is_measured_elsewhere_is_named() {
     let methods = methods.join(", ");
     let said = bench_report::headline(&kept("quick"));
     let only = said.lines().find(|line| line.contains("No campaign measures")).unwrap();
-    assert!(only.contains(&format!("only {methods} measures other methods")), "{methods}: {only}");
+    assert!(only.contains(&format!("other methods ({methods})")), "{methods}: {only}");
     assert!(networks.len() == 3 && networks.iter().all(|name| only.contains(name)), "{networks:?}: {only}");
 }
