@@ -43,6 +43,6 @@ pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tri
 pub use invalid_trials::{FailedTrial, InvalidTrial};
 pub use latency_course::LatencyMoment;
 pub use observed::{Lost, Observed, invalid_reason, log_ratios, valid};
-pub use summary::{Bound, SamplingCores, Summary, summarize};
+pub use summary::{Bound, SUMMARY_VERSION, SamplingCores, Summary, summarize};
 pub use timeline::Moment;
 pub use verdict::{Better, Demand, Finding, LogRatio, Verdict};

@@ -27,6 +27,10 @@ use bench_model::observation::{Carrier, Observation, Sample};
 use bench_model::plan::{self, Trial};
 use bench_stats::Estimate;
 
+/// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
+/// meaning or goes.
+pub const SUMMARY_VERSION: u32 = 5;
+
 /// What a run showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {

@@ -43,7 +43,9 @@ use serde::Serialize;
 use bench_analysis::ceilings::{Ceiling, ceilings};
 use bench_analysis::crossed::crossed;
 use bench_analysis::original::reproduced;
-use bench_analysis::{Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
+use bench_analysis::{
+    Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Summary, diagnosed, summarize,
+};
 use bench_model::config::{Campaign, CampaignArm, Server};
 use bench_model::plan::Plan;
 use bench_model::results::{
@@ -292,10 +294,6 @@ fn write_text<'a>(
     folder.write_derived(REPORT, &text)?;
     Ok(shown)
 }
-
-/// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
-/// meaning or goes.
-const SUMMARY_VERSION: u32 = 5;
 
 fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
     #[derive(Serialize)]

@@ -3,8 +3,7 @@
 //! The lowest of the harness's crates next to `bench-stats`: it knows no server, no campaign and no load tool. A
 //! counter that the machine lacks is `None`, never 0.
 //!
-//! - [`probe`]: processes, threads, sockets and the machine itself, read from outside, so that nothing here costs a
-//!   measured process anything.
+//! - [`probe`]: processes, threads, sockets and the machine itself, read from outside.
 //! - [`cgroup`]: a limited part of the machine for a process.
 //! - [`repository`]: what git says of the sources.
 //! - [`interrupt`]: whether a person has asked to stop.

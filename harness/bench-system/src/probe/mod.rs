@@ -1,5 +1,5 @@
-//! What the system knows of processes, the network and itself. Read from `/proc` and clocks; nothing here costs a
-//! measured process anything.
+//! What the system knows of processes, the network and itself. Most is read from `/proc` and clocks, which costs a measured
+//! process nothing. `syscalls` (strace), `callgrind` and `wire` (tcpdump) do cost one, and are for trials of their own.
 //!
 //! A counter that the machine lacks is `None`, never 0.
 

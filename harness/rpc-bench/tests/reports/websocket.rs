@@ -366,6 +366,7 @@ fn a_campaign_that_can_not_be_is_refused() {
         assert_eq!(said.lines().count(), 1, "{said}");
         said
     };
+    let over = "over = { transport = \"http\" }";
     for (name, good, bad, field) in [
         ("connections", "hold = true", "hold = true\nbaseline = \"legacy\"", "field hold"),
         ("connections", "tool = \"rpc-load\"", "", "bombardier can't hold"),
@@ -384,18 +385,8 @@ fn a_campaign_that_can_not_be_is_refused() {
             "no workload calls \"getBalances\"",
         ),
         ("head-of-line", "in_flight = [1, 64]", "in_flight = [1, 64]\nbatch = [2]", "leave batch out"),
-        (
-            "websocket",
-            "over = { transport = \"http\" }",
-            "over = { transport = \"ipc\" }",
-            "field over.transport",
-        ),
-        (
-            "websocket",
-            "over = { transport = \"http\" }",
-            "over = { workload = \"getBalance\" }",
-            "field over.workload",
-        ),
+        ("websocket", over, "over = { transport = \"ipc\" }", "field over.transport"),
+        ("websocket", over, "over = { workload = \"getBalance\" }", "field over.workload"),
         ("websocket", "max_blocks", "baseline = \"legacy\"\nmax_blocks", "fields baseline and over"),
         ("curves", "headline =", "over = { server = \"legacy\" }\nheadline =", "field over"),
     ] {
