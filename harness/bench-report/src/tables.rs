@@ -70,7 +70,7 @@ pub(super) fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) ->
             count(cell.level.amount().into()),
             run.cell_name(cell),
             shown(cell, Figure::CpuUsPerRequest, significant),
-            bare(cell, Figure::SystemShare, percent),
+            bare(cell, Figure::SystemShare, share_in_kernel),
             bare(cell, Figure::ServerCores, cores),
             bare(cell, Figure::ClientCores, cores),
             bare(cell, Figure::PeakMemoryBytes, bytes),
@@ -82,6 +82,11 @@ pub(super) fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) ->
         ]
     };
     Table::of(&headers, 2, cells.map(row))
+}
+
+/// Linux divides a process's CPU time by clock ticks, so that of a few milliseconds less than none may be the kernel's.
+pub(super) fn share_in_kernel(share: f64) -> String {
+    if (0.0..=1.0).contains(&share) { percent(share) } else { "-".to_owned() }
 }
 
 /// What a campaign's levels count.

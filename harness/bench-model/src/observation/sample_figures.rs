@@ -28,11 +28,7 @@ impl Sample {
             Figure::ServerCores => self.server_cores()?,
             Figure::ClientCores => self.client_cores(),
             Figure::ClientCpuUsPerRequest => client_cpu_us_per_request(self)?,
-            // Linux divides the total by clock ticks, so that a few milliseconds may have less than none.
-            Figure::SystemShare => {
-                let share = self.server_cpu?.system_s / self.server_cpu?.total_s();
-                (0.0..=1.0).contains(&share).then_some(share)?
-            }
+            Figure::SystemShare => self.server_cpu?.system_s / self.server_cpu?.total_s(),
             Figure::PeakMemoryBytes => self.server_peak_memory_bytes? as f64,
             Figure::HeldMemoryBytes => held_memory_bytes(self)?,
             Figure::ConnectionMemoryBytes => connection_memory_bytes(self)?,

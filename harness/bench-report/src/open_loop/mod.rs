@@ -8,11 +8,11 @@ mod sections;
 use std::fmt::Write;
 
 use super::format::{
-    NEVER_SENT, PAIRED_RATIOS, Table, at, bullets, bytes, count, dash, estimate, known, list, percent, ratio,
+    NEVER_SENT, PAIRED_RATIOS, Table, at, bullets, bytes, count, dash, estimate, known, list, ratio,
     significant, thousands, time_us,
 };
 use super::headline::{by_cpu, marked, marks_used, with_marks};
-use super::tables::{bare, cores, failed_requests, resolution};
+use super::tables::{bare, cores, failed_requests, resolution, share_in_kernel};
 use super::{Run, commands, invalid_trials};
 use bench_analysis::ceilings::Ceiling;
 use bench_analysis::{Cell, Comparison, Verdict};
@@ -140,7 +140,7 @@ fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
             run.cell_name(cell),
             cell.level.tool.name().to_owned(),
             dash(cpu, |value| estimate(value, significant)),
-            bare(cell, Figure::SystemShare, percent),
+            bare(cell, Figure::SystemShare, share_in_kernel),
             bare(cell, Figure::ServerCores, cores),
             bare(cell, Figure::ClientCores, cores),
             bare(cell, Figure::PeakMemoryBytes, bytes),
