@@ -150,8 +150,8 @@ impl AnswerRow {
         common
     }
 
-    /// The servers that may be as good as the best ones, but not on every processor: each with the processors. None where
-    /// [`best`](Self::best) gives none.
+    /// The servers that may be as good as the best ones, but not on every processor: each with the processors. None
+    /// where [`best`](Self::best) gives none.
     pub fn best_somewhere(&self) -> Vec<(usize, Vec<&str>)> {
         let best = self.best();
         let others = (0..self.values.len()).filter(|server| !best.is_empty() && !best.contains(server));

@@ -1,5 +1,5 @@
-//! A results folder: one run, kept whole. What was measured is only added to; what is worked out from it is written again.
-//! Packing moves the former into `run.tar.xz` and removes what `own` names.
+//! A results folder: one run, kept whole. What was measured is only added to; what is worked out from it is written
+//! again. Packing moves the former into `run.tar.xz` and removes what `own` names.
 //!
 //! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`,
 //! `observations.ndjson` with one line a trial (once the run is packed, the last three are in `run.tar.xz`),

@@ -113,7 +113,8 @@ fn in_words(values: &BTreeMap<String, serde_json::Value>) -> String {
     words.strip_prefix(OVER).map_or(words.clone(), str::to_owned)
 }
 
-/// Every view's section. Pairs that run at the same time are no points of a view; their ratios have a section of their own.
+/// Every view's section. Pairs that run at the same time are no points of a view; their ratios have a section of their
+/// own.
 pub(super) fn sections(run: &Run) -> String {
     let views = run.summary.views.iter().enumerate().filter(|(_, shown)| points(shown).next().is_some());
     super::format::sections(views.map(|(number, shown)| section(run, number, shown)))

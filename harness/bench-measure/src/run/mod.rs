@@ -156,8 +156,8 @@ fn drawn(campaign: &Campaign, servers: &[Server]) -> Vec<Trial> {
     trials
 }
 
-/// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only, but for users
-/// in stages, each of whom has one.
+/// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only. Users in
+/// stages have one each.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
     let has_closed_loop = campaign.has_closed_loop() && campaign.stages.is_none();
     if !has_closed_loop && campaign.sizes.is_none() {

@@ -15,8 +15,8 @@ pub(super) use pooled::of_runs;
 pub(super) use rows::{of, short};
 
 /// A test reads the campaigns.
-const NEVER_MEASURED: &str = "No campaign measures subscriptions. Campaigns of their own measure other methods (`mixes`), \
-    TLS (`tls`), and a network (`distance`, `distance-batches`, `distance-rates`).";
+const NEVER_MEASURED: &str = "No campaign measures subscriptions. Campaigns of their own measure other methods \
+    (`mixes`), TLS (`tls`), and a network (`distance`, `distance-batches`, `distance-rates`).";
 /// The chart of a run that has an answer.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
     of(run).and_then(|_| charts::ratios(run))

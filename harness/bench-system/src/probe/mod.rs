@@ -1,5 +1,6 @@
-//! What the system knows of processes, the network and itself. Most is read from `/proc` and clocks, which costs a measured
-//! process nothing. `syscalls` (strace), `callgrind` and `wire` (tcpdump) do cost one, and are for trials of their own.
+//! What the system knows of processes, the network and itself. Most is read from `/proc` and clocks, which costs a
+//! measured process nothing. `syscalls` (strace), `callgrind` and `wire` (tcpdump) do cost one, and are for trials of
+//! their own.
 //!
 //! A counter that the machine lacks is `None`, never 0.
 

@@ -38,15 +38,15 @@ fn rendered(run: &Path, work: &Path) -> String {
     report
 }
 
-/// Of a form that is no longer read: chains with a run each inside the run. Its report is that of its time, and goes when
+/// Its form, a run inside the run for each chain, is no longer read. So its report is kept as it was rendered then, until
 /// the campaign is measured again.
-const OF_ITS_TIME: &str = "2026-11-22T170608Z-store";
+const NO_LONGER_READ: &str = "2026-11-22T170608Z-store";
 
 #[test]
 fn every_kept_run_renders_to_its_report() {
     let results = ConfigDir::of_repository().0.join("../results");
     let mut runs: Vec<PathBuf> = kept(&results).unwrap();
-    runs.retain(|run| run.join("run.tar.xz").is_file() && !run.ends_with(OF_ITS_TIME));
+    runs.retain(|run| run.join("run.tar.xz").is_file() && !run.ends_with(NO_LONGER_READ));
     assert!(runs.len() > 40, "{}", runs.len());
     let work = tempfile::tempdir().unwrap();
     let work = work.path();
