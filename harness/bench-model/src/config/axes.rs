@@ -2,6 +2,7 @@
 //! loads when it is read, so that all behind knows arms alone.
 
 mod compared;
+mod excepted;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ use crate::field_checks::distinct;
 use crate::load::LoadTool;
 
 use super::{Campaign, CampaignArm, Overrides, View};
+
+pub use excepted::Except;
 
 /// The most arms that axes may become.
 const MOST_ARMS: usize = 500;
@@ -37,11 +40,6 @@ const NONE: [&str; 2] = ["none", "loopback"];
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Axes(BTreeMap<String, Vec<Value>>);
-
-/// What is not run: one value, or several, of each of some axes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Except(BTreeMap<String, Value>);
 
 /// An axis and one of its values.
 type Coordinate<'a> = (&'a str, &'a Value);
@@ -124,38 +122,6 @@ fn slug(value: &Value) -> String {
         .join("-")
 }
 
-impl Except {
-    /// Whether it names the place, as far as the place is known: what it names and the place does not is left open.
-    fn names(&self, place: &[Coordinate<'_>]) -> Result<bool> {
-        for (axis, excepted) in &self.0 {
-            let Some((_, value)) = place.iter().find(|(known, _)| known == axis) else { return Ok(false) };
-            if !one_or_several(excepted).iter().any(|other| is_same(axis, other, value)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn check(&self, axes: &Axes) -> Result<()> {
-        ensure!(!self.0.is_empty(), "table [[except]]: name an axis and its value");
-        ensure!(
-            !self.0.contains_key(TOOL),
-            "field except.tool: each load tool sends all that the others do; leave it out"
-        );
-        for (axis, excepted) in &self.0 {
-            let values = axes.values(axis);
-            ensure!(!values.is_empty(), "field except.{axis}: there is no such axis in [axes]");
-            for one in one_or_several(excepted) {
-                ensure!(
-                    values.iter().any(|value| is_same(axis, one, value)),
-                    "field except.{axis}: {one} is not among the axis's values"
-                );
-            }
-        }
-        Ok(())
-    }
-}
-
 /// The number that orders a setting's values, of one as a campaign writes it: none within where it leaves the setting
 /// as the environment has it, none at all where there is no such setting or value.
 pub fn written(axis: &str, value: &Value) -> Option<Option<u64>> {
@@ -204,23 +170,14 @@ impl Campaign {
         Ok(())
     }
 
-    /// The loads: connection counts, or the rates of an open loop.
-    fn amounts(&self) -> &[u32] {
-        self.open.as_ref().map_or(&self.connections, |open| &open.rates)
-    }
-
     /// Puts arms, requests and connection counts in the place of the axes.
     ///
     /// # Errors
     /// One line with the field.
     pub(super) fn expand(&mut self, variants: &Variants) -> Result<()> {
         if self.axes.is_empty() {
-            ensure!(
-                self.excepts.is_empty(),
-                "table [[except]]: there are no [axes] that it could leave out of"
-            );
             ensure!(self.over.is_empty(), "field over: it names values of axes, and there are no [axes]");
-            return Ok(());
+            return self.except_from_arms();
         }
         let axes = self.axes.clone();
         axes.0.keys().try_for_each(|axis| check_name(axis, variants))?;
@@ -357,38 +314,6 @@ impl Campaign {
         }
         ensure!(!arms.is_empty(), "table [[except]]: it leaves nothing to run");
         Ok(arms)
-    }
-
-    /// The loads that an arm is measured at: empty where these are all, `None` where there are none.
-    fn loads(&self, place: &[Coordinate<'_>]) -> Result<Option<BTreeMap<String, Vec<u32>>>> {
-        let mut loads = BTreeMap::new();
-        let mut is_all = true;
-        for workload in &self.workloads {
-            let name = Value::from(workload.as_str());
-            let mut left = Vec::new();
-            let (amounts, axis) = (self.amounts(), if self.open.is_some() { RATE } else { CONNECTIONS });
-            for &amount in amounts {
-                let load = Value::from(amount);
-                let mut place = place.to_vec();
-                place.extend([(WORKLOAD, &name), (axis, &load)]);
-                let mut excepted = false;
-                for except in &self.excepts {
-                    excepted |= except.names(&place)?;
-                }
-                if !excepted {
-                    left.push(amount);
-                }
-            }
-            is_all &= left.len() == amounts.len();
-            if !left.is_empty() {
-                loads.insert(workload.clone(), left);
-            }
-        }
-        Ok(match (is_all, loads.is_empty()) {
-            (true, _) => Some(BTreeMap::new()),
-            (false, true) => None,
-            (false, false) => Some(loads),
-        })
     }
 }
 

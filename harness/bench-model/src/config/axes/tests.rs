@@ -99,6 +99,32 @@ fn what_is_excepted_is_not_run() {
 }
 
 #[test]
+fn without_axes_an_exception_is_of_all_arms_that_state_no_loads() {
+    let with = |arms: &str, except: &str| {
+        let loads = "workloads = [\"getBalance\", \"getBlocks\"]\nconnections = [4, 8]\n";
+        campaign(&format!("{loads}[[except]]\n{except}\n{arms}"))
+    };
+    let arms = "[[arm]]\nname = \"a\"\nserver = \"legacy\"\nsettings = { threads = 1 }\n\
+        [[arm]]\nname = \"b\"\nof = \"a\"\nsettings = { threads = 2 }\n\
+        [[arm]]\nname = \"c\"\nserver = \"actix\"\nloads = { getBlocks = [8] }\n";
+    let run = with(arms, "workload = \"getBlocks\"\nconnections = 8").unwrap();
+    let measured = |server, workload| [4, 8].map(|count: u32| run.measures(server, workload, count.into()));
+    for arm in ["a", "b"] {
+        assert_eq!((measured(arm, "getBalance"), measured(arm, "getBlocks")), ([true, true], [true, false]));
+    }
+    assert_eq!(measured("c", "getBlocks"), [false, true], "its own loads stand");
+    for (arms, except, named) in [
+        ("", "connections = 8", "there are no [axes] and no [[arm]]"),
+        (arms, "connections = 5", "except.connections: 5 is not among"),
+        (arms, "threads = 1", "except.threads: there is no such axis"),
+        (arms, "connections = [4, 8]", "leaves nothing to run"),
+    ] {
+        let error = format!("{:#}", with(arms, except).unwrap_err());
+        assert!(error.contains(named), "{except}: {error}");
+    }
+}
+
+#[test]
 fn ratios_are_over_values_of_their_axes() {
     let over = |over: &str| {
         let view = "[[view]]\ntitle = \"t\"\nfigure = \"p99_us\"\nx = \"batch\"\n";
