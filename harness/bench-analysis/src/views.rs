@@ -48,8 +48,10 @@ pub struct Panel {
 /// A line of a panel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Its value of the series' axis: a server by its name, or a setting in words.
+    /// Its value of the series' axis: a server by its name in `servers.toml`, or a setting in words.
     pub name: String,
+    /// What a reader knows it by: of a server, its label.
+    pub label: String,
     /// By rising x.
     pub points: Vec<Point>,
     /// The line through the first figure, where one is fitted.
@@ -180,7 +182,9 @@ impl Context<'_> {
             points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
             let points = points.into_iter().map(|(_, point)| point).collect();
             let line = self.view.fit.and_then(|Fit::Line| self.line(&cells));
-            Series { name: place.words, points, line }
+            let label = place.words;
+            let entry = cells.first().filter(|_| *axis == Along::Server).map(|one| one.entry.to_owned());
+            Series { name: entry.unwrap_or_else(|| label.clone()), label, points, line }
         };
         found.into_iter().map(series).collect()
     }

@@ -96,16 +96,17 @@ fn signed(figure: Figure, value: f64) -> String {
 }
 
 /// What ratios are over, in words.
-fn over(shown: &Shown) -> String {
-    in_words(&shown.view.over)
+fn over(run: &Run, shown: &Shown) -> String {
+    in_words(run, &shown.view.over)
 }
 
 /// Values of axes, in words.
-fn in_words(values: &BTreeMap<String, serde_json::Value>) -> String {
+fn in_words(run: &Run, values: &BTreeMap<String, serde_json::Value>) -> String {
     let written = |(axis, value): (&String, &serde_json::Value)| {
         let text = || value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match axis.as_str() {
-            "server" | "workload" | "tool" => text(),
+            "server" => run.plan.label_of_entry(&text()),
+            "workload" | "tool" => text(),
             axis => words_of(axis, value).unwrap_or_else(|| format!("{axis} {}", text())),
         }
     };
@@ -128,14 +129,14 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
         notes.push(format!(
             "Ratios are over {}, all else the same: medians of per-block ratios (Hodges-Lehmann). Each interval is \
              right by itself with 95 %; of twenty without a difference one excludes 1.",
-            over(shown)
+            over(run, shown)
         ));
     }
     if !view.minus.is_empty() {
         notes.push(format!(
             "Differences are from {}, all else the same: medians of per-block differences, each with an interval of \
              95 %.",
-            in_words(&view.minus)
+            in_words(run, &view.minus)
         ));
     }
     if !has_intervals(shown) {
@@ -180,10 +181,10 @@ fn table(run: &Run, shown: &Shown) -> Table {
     for &figure in &view.figure {
         headers.push(words(run, figure).to_owned());
         if !view.over.is_empty() {
-            headers.push(format!("over {}", over(shown)));
+            headers.push(format!("over {}", over(run, shown)));
         }
         if !view.minus.is_empty() {
-            headers.push(format!("above {}", in_words(&view.minus)));
+            headers.push(format!("above {}", in_words(run, &view.minus)));
         }
     }
     if view.bound.is_some() {
@@ -197,7 +198,7 @@ fn table(run: &Run, shown: &Shown) -> Table {
     let has_intervals = has_intervals(shown);
     let written = |text: String| if has_intervals { text } else { text.replace(NO_INTERVAL, "") };
     let row = |panel: &Panel, series: &Series, point: &Point| {
-        let mut row = vec![series.name.clone()];
+        let mut row = vec![series.label.clone()];
         row.extend(behind.as_ref().map(|_| point.place.clone()));
         row.push(if behind.is_some() && point.x.is_none() { "-".to_owned() } else { at(shown, point) });
         if has_panels {
@@ -266,7 +267,7 @@ fn lines_table(run: &Run, shown: &Shown) -> String {
             let ((at_0, slope), line) = (line(series)?, series.line.as_ref()?);
             Some(vec![
                 panel.name.clone(),
-                series.name.clone(),
+                series.label.clone(),
                 estimate(at_0, writer(figure)),
                 estimate(slope, |value| significant_of(figure, value)),
                 dash(line.misfit, percent),

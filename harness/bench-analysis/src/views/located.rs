@@ -23,23 +23,25 @@ pub(super) struct Place {
 #[derive(Clone)]
 pub(super) struct Located<'a> {
     pub cell: &'a Cell,
+    /// Its server, by the name in `servers.toml`.
+    pub entry: &'a str,
     pub places: BTreeMap<Along, Place>,
 }
 
 /// Every cell but those of the ceiling and of duets.
-pub(super) fn located<'a>(plan: &Plan, cells: &'a [Cell]) -> Vec<Located<'a>> {
+pub(super) fn located<'a>(plan: &'a Plan, cells: &'a [Cell]) -> Vec<Located<'a>> {
     let is_own = |cell: &&Cell| cell.beside.is_none() && !plan.is_ceiling(&cell.server);
     cells.iter().filter(is_own).map(|cell| locate(plan, cell)).collect()
 }
 
-fn locate<'a>(plan: &Plan, cell: &'a Cell) -> Located<'a> {
+fn locate<'a>(plan: &'a Plan, cell: &'a Cell) -> Located<'a> {
     let campaign = &plan.campaign;
     let mut places = BTreeMap::new();
     let named = |names: Vec<&str>, own: &str| names.iter().position(|name| *name == own).unwrap_or(0) as f64;
     let entry = campaign.entry_of(&cell.server);
     let entries = campaign.servers.iter().map(|name| campaign.entry_of(name));
     let words = |text: &str, order| Place { order, words: text.to_owned(), number: None };
-    places.insert(Along::Server, words(entry, named(entries.collect(), entry)));
+    places.insert(Along::Server, words(&plan.label_of_entry(entry), named(entries.collect(), entry)));
     let workloads = campaign.workloads.iter().map(String::as_str).collect();
     places.insert(Along::Workload, words(&cell.workload, named(workloads, &cell.workload)));
     let amount = f64::from(cell.level.amount());
@@ -60,7 +62,7 @@ fn locate<'a>(plan: &Plan, cell: &'a Cell) -> Located<'a> {
         let order = campaign.axes.order(axis, value) as f64;
         places.insert(Along::Variant(axis.clone()), words(value, order));
     }
-    Located { cell, places }
+    Located { cell, entry, places }
 }
 
 /// The axes on which cells differ.
@@ -79,9 +81,8 @@ impl Located<'_> {
     pub fn is_at(&self, axis: &Along, value: &Value) -> bool {
         let Some(place) = self.places.get(axis) else { return false };
         match axis {
-            Along::Server | Along::Workload | Along::Tool | Along::Variant(_) => {
-                value.as_str() == Some(&place.words)
-            }
+            Along::Server => value.as_str() == Some(self.entry),
+            Along::Workload | Along::Tool | Along::Variant(_) => value.as_str() == Some(&place.words),
             Along::Load => value.as_f64() == place.number,
             Along::Setting(name) => is_same_place(name, value, place),
             Along::Figure(_) => false,

@@ -88,3 +88,22 @@ fn each_server_comes_first_equally_often() {
         assert!(first.abs_diff(expected) < expected / 5, "{server}: {first} of {expected}");
     }
 }
+
+#[test]
+fn an_entry_is_known_by_what_its_subjects_have_in_common() {
+    let config = ConfigDir::of_repository();
+    let (campaign, _) = config.campaign("store").unwrap();
+    let servers = campaign.servers.iter().map(|name| campaign.server(&config, name).unwrap()).collect();
+    let plan = Plan { campaign, servers, ..Plan::default() };
+    assert_eq!(plan.label_of_entry("legacy"), "jsonrpc-core");
+    assert_eq!(plan.label_of_entry("not measured"), "not measured");
+    for (one, other, common) in [
+        ("a, b, c", "a, b, d", "a, b"),
+        ("a, b", "a", "a"),
+        ("a", "a", "a"),
+        ("a on b", "a", "a"),
+        ("a, in b", "c, d", "c, d"),
+    ] {
+        assert_eq!(common_beginning(one, other), common, "{one} and {other}");
+    }
+}

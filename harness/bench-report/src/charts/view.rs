@@ -34,8 +34,8 @@ pub(crate) fn chart(run: &Run, shown: &Shown) -> Option<Chart> {
     let figure = *shown.view.figure.first()?;
     let points = || shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
     points().find(|point| point.figures.contains_key(&figure))?;
-    let names = names(shown);
-    let style = |name: &str| style(shown, &names, name);
+    let named = named(shown);
+    let style = |name: &str| style(shown, &named, name);
     let has_numbers = are_lines(shown);
     let mut chart = match has_numbers {
         true => lines(run, shown, figure, style),
@@ -65,26 +65,25 @@ fn are_lines(shown: &Shown) -> bool {
     are_distinct && (all.len() > 1 || has_all().all(|point| point.x.is_some()))
 }
 
-/// The names of all series, each once.
-fn names(shown: &Shown) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
+/// All series, one of each name.
+fn named(shown: &Shown) -> Vec<&views::Series> {
+    let mut named: Vec<&views::Series> = Vec::new();
     for series in shown.panels.iter().flat_map(|panel| &panel.series) {
-        if !names.contains(&series.name.as_str()) {
-            names.push(&series.name);
+        if named.iter().all(|known| known.name != series.name) {
+            named.push(series);
         }
     }
-    names
+    named
 }
 
 /// A server has its colour; any other series the next one.
-fn style(shown: &Shown, names: &[&str], name: &str) -> Style {
-    let place = names.iter().position(|known| *known == name).unwrap_or(0);
+fn style(shown: &Shown, named: &[&views::Series], name: &str) -> Style {
+    let place = named.iter().position(|known| known.name == name).unwrap_or(0);
     let is_server = Along::named(&shown.view.series) == Some(Along::Server);
     let colour = |name: &str| known_colour(name).filter(|_| is_server);
     let own = colour(name).unwrap_or(place % COLOURS.len());
-    let before =
-        names[..place].iter().filter(|other| colour(other).is_some() && colour(other) == colour(name));
-    Style { colour: own, variant: before.count() }
+    let same = |other: &&&views::Series| colour(&other.name).is_some() && colour(&other.name) == colour(name);
+    Style { colour: own, variant: named[..place].iter().filter(same).count() }
 }
 
 fn vertical(run: &Run, figure: Figure) -> Axis {
@@ -200,9 +199,9 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
             height: 200.0,
         }));
     }
-    let names = names(shown);
-    let mut legend: Vec<(Key, String)> =
-        names.iter().map(|name| (Key::Line(style(name), WIDTHS.0, Mark::Full), (*name).to_owned())).collect();
+    let entry =
+        |series: &views::Series| (Key::Line(style(&series.name), WIDTHS.0, Mark::Full), series.label.clone());
+    let mut legend: Vec<(Key, String)> = named(shown).into_iter().map(entry).collect();
     if let Some(bound) = &shown.view.bound {
         legend.push((Key::Line(ALLOWED, WIDTHS.1, Mark::None), bound.to_string()));
     }
@@ -213,7 +212,7 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
 
 /// A row's name: the panel, the series and the place on x.
 fn row_name(panel: &views::Panel, series: &views::Series, point: &views::Point) -> String {
-    [panel.name.as_str(), series.name.as_str(), point.place.as_str()]
+    [panel.name.as_str(), series.label.as_str(), point.place.as_str()]
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()

@@ -73,7 +73,7 @@ fn headline_of<'a>(run: &Run, shown: &'a Shown, said: &mut BTreeSet<(&'a str, &'
 /// A series of a panel, in words.
 fn place(panel: &Panel, series: &Series) -> String {
     let panel = if panel.name.is_empty() { String::new() } else { format!(", {}", panel.name) };
-    format!("**{}**{panel}", series.name)
+    format!("**{}**{panel}", series.label)
 }
 
 /// Where a point stands on x, with its preposition: how a server is reached has one in its words.
@@ -128,7 +128,7 @@ fn least_and_most_above(run: &Run, shown: &Shown, figure: Figure, series: &Serie
         true => write(least),
         false => format!("from {} to {}", write(least), write(most)),
     };
-    Some(format!("{} above {}: {between}.", words(run, figure), in_words(&shown.view.minus)))
+    Some(format!("{} above {}: {between}.", words(run, figure), in_words(run, &shown.view.minus)))
 }
 
 /// The least and the most ratio, and where it is; whether a difference is shown at all.
@@ -149,5 +149,5 @@ fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option
         format!("{} {}", ratio(*value).replace(NO_INTERVAL, ""), there(shown, point))
     };
     let between = if ratios.len() == 1 { at(least) } else { format!("from {} to {}", at(least), at(most)) };
-    Some(format!("{} over {}: {between}{difference}.", words(run, figure), over(shown)))
+    Some(format!("{} over {}: {between}{difference}.", words(run, figure), over(run, shown)))
 }
