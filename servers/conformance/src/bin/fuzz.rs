@@ -27,6 +27,9 @@ struct Options {
     /// The number of the first case.
     #[arg(long, default_value_t = 0)]
     first: u64,
+    /// How many send at the same time; most of them wait for a server that says nothing.
+    #[arg(long, default_value_t = 24)]
+    workers: usize,
     /// Show one case and what is answered to it, and end.
     #[arg(long)]
     replay: Option<u64>,
@@ -61,7 +64,13 @@ fn main() -> ExitCode {
     let started = jiff::Timestamp::now();
     let time = Duration::from_secs(options.seconds);
     println!("seed {seed}");
-    let outcome = subjects.run(Plan { seed, first: options.first, cases: options.cases, time });
+    let outcome = subjects.run(Plan {
+        seed,
+        first: options.first,
+        cases: options.cases,
+        time,
+        workers: options.workers,
+    });
     let summary = summary(seed, &started, &subjects, &outcome);
     println!("{summary:#}");
     if let Some(results) = options.results {

@@ -20,9 +20,6 @@ use crate::well_formed::parse;
 /// Cases that a worker draws at once; their bodies share a pipeline.
 const BLOCK: u64 = 256;
 
-/// Cases sent at the same time.
-const WORKERS: usize = 4;
-
 /// Findings after which a run ends.
 const MOST_FINDINGS: usize = 12;
 
@@ -40,6 +37,8 @@ pub struct Plan {
     pub cases: u64,
     /// The most time.
     pub time: Duration,
+    /// Blocks sent at the same time.
+    pub workers: usize,
 }
 
 /// A fault of a server.
@@ -161,7 +160,7 @@ impl Subjects {
         let started = Instant::now();
         let (next, outcome) = (AtomicU64::new(plan.first), Mutex::new(Outcome::default()));
         std::thread::scope(|scope| {
-            for _ in 0..WORKERS {
+            for _ in 0..plan.workers {
                 scope.spawn(|| {
                     let mut clients: Vec<Client> = self.addrs().map(Client::new).collect();
                     let last = plan.first + plan.cases;

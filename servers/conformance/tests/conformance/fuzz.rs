@@ -13,7 +13,7 @@ const SEED: u64 = 20_261_122;
 fn no_server_has_a_fault() {
     let subjects = Subjects::start(all());
     let time = Duration::from_secs(6);
-    let outcome = subjects.run(Plan { seed: SEED, first: 0, cases: 6_000, time });
+    let outcome = subjects.run(Plan { seed: SEED, first: 0, cases: 6_000, time, workers: 4 });
     let (bodies, raw, websocket) = outcome.cases;
     let unsteady = outcome.unsteady;
     let counts = format!(
