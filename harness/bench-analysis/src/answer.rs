@@ -219,9 +219,8 @@ impl AnswerRow {
             || first.is_none_or(|first| first != Standing::Open && standings.all(|other| other == first))
     }
 
-    /// The servers whose standing to the baseline is not the same on all processors, each with the processors and the
-    /// standings there.
-    pub fn disagreements(&self, baseline: usize) -> Vec<(usize, Vec<(&str, Standing)>)> {
+    /// How each other server stands to the baseline, by processor; none where there is one model.
+    pub fn standings(&self, baseline: usize) -> Vec<(usize, Vec<(&str, Standing)>)> {
         let of = |server: usize| {
             let measured = self.models.iter().filter(|model| model.values[server].is_some());
             let standings =
@@ -230,7 +229,13 @@ impl AnswerRow {
         };
         let servers = (0..self.values.len()).filter(|server| *server != baseline);
         let all = servers.map(|server| (server, of(server)));
-        all.filter(|(_, standings)| standings.windows(2).any(|two| two[0].1 != two[1].1)).collect()
+        all.filter(|(_, standings)| !standings.is_empty()).collect()
+    }
+
+    /// Whether some server stands otherwise to the baseline on one processor than on another.
+    pub fn differs_by_processor(&self, baseline: usize) -> bool {
+        let mut standings = self.standings(baseline).into_iter();
+        standings.any(|(_, standings)| standings.windows(2).any(|two| two[0].1 != two[1].1))
     }
 
     /// The smallest and the largest value of a server over processors, as a table shows them.

@@ -41,7 +41,7 @@ fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
     let topic = decided.decided_by?;
     let wants = if topic == Topic::Rate { "Most requests/s" } else { decided.wants };
     let rows = || answer.rows.iter().filter(|row| row.topic == topic);
-    if decided.best.is_empty() && rows().any(|row| !row.disagreements(answer.baseline).is_empty()) {
+    if decided.best.is_empty() && rows().any(|row| row.differs_by_processor(answer.baseline)) {
         return Some(format!("**{wants}:** no server is best on every processor."));
     }
     if decided.best.is_empty() {
@@ -106,7 +106,8 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         let phrase = phrase(row);
         // A name keeps its small letter.
         let phrase = if phrase.starts_with("p99") { phrase } else { capitalised(&phrase) };
-        format!("{phrase}: {}.", against(answer, row, servers, other))
+        let from = if row.from.is_empty() { String::new() } else { format!(" {}", row.from) };
+        format!("{phrase}: {}{from}.", against(answer, row, servers, other))
     };
     rows().map(of).collect::<Vec<_>>().join(" ") + &ties
 }
@@ -126,37 +127,45 @@ fn range(row: &AnswerRow, servers: &[usize]) -> Option<(f64, f64)> {
     ranges.reduce(|(low, high), (other_low, other_high)| (low.min(other_low), high.max(other_high)))
 }
 
-/// Where a server stands otherwise to the baseline on one processor than on another: a sentence for each that is better
-/// on one and worse on another, and one for all whose difference is not resolved everywhere.
+/// Where processors decide how a server stands to the baseline: a sentence for each that is better on one and worse on
+/// another, and one for all whose difference is not resolved on some or on any.
 fn disagreements(answer: &Answer) -> Vec<String> {
     let baseline = &answer.servers[answer.baseline];
     let (mut said, mut open) = (Vec::new(), Vec::new());
     for row in &answer.rows {
-        let mut shown = Vec::new();
-        for (server, standings) in row.disagreements(answer.baseline) {
+        // Servers by where their difference is open.
+        let mut places: Vec<(String, Vec<String>)> = Vec::new();
+        for (server, standings) in row.standings(answer.baseline) {
             let name = &answer.servers[server];
             let on = |wanted: Standing| {
                 let on = standings.iter().filter(move |(_, standing)| *standing == wanted);
-                list(on.map(|(processor, _)| (*processor).to_owned()))
+                on.map(|(processor, _)| (*processor).to_owned()).collect::<Vec<_>>()
             };
-            let (less, more) = (on(Standing::Less), on(Standing::More));
-            match (less.is_empty(), more.is_empty()) {
-                (false, false) => said.push(format!(
-                    "**Processors disagree** about {} of {name} next to {baseline}'s: less on {less}, more on {more}.",
-                    phrase(row)
-                )),
-                _ => shown.push(name.clone()),
+            let (less, more, unresolved) = (on(Standing::Less), on(Standing::More), on(Standing::Open));
+            if !less.is_empty() && !more.is_empty() {
+                said.push(format!(
+                    "**Processors disagree** about {} of {name} next to {baseline}'s: less on {}, more on {}.",
+                    phrase(row),
+                    list(less),
+                    list(more)
+                ));
+            } else if !unresolved.is_empty() {
+                let is_everywhere = unresolved.len() == standings.len();
+                let place = if is_everywhere { "any processor".to_owned() } else { list(unresolved) };
+                match places.iter_mut().find(|(known, _)| *known == place) {
+                    Some((_, servers)) => servers.push(name.clone()),
+                    None => places.push((place, vec![name.clone()])),
+                }
             }
         }
-        if !shown.is_empty() {
-            open.push(format!("{} ({})", phrase(row), list(shown)));
+        let places = places.into_iter().map(|(place, servers)| format!("{} on {place}", list(servers)));
+        let places = places.collect::<Vec<_>>().join(", ");
+        if !places.is_empty() {
+            open.push(format!("{}: {places}", phrase(row)));
         }
     }
     if !open.is_empty() {
-        said.push(format!(
-            "**No sure difference from {baseline} on some processors:** {}. The row's link shows each.",
-            open.join("; ")
-        ));
+        said.push(format!("**No sure difference from {baseline}:** {}.", open.join("; ")));
     }
     said
 }
@@ -284,6 +293,9 @@ fn notes(answer: &Answer) -> String {
     };
     let mut notes = vec![format!("**Bold**: the best, or all that may be the best{}.", on("each"))];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
+    if cells().any(|(row, _)| row.best().is_empty()) {
+        notes.push("A row without bold: no server is surely better than the others.".to_owned());
+    }
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
         let on = on("at least one");

@@ -115,12 +115,13 @@ fn pool(
         let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
         let on =
             if row.models.is_empty() { String::new() } else { format!(", {} processors", row.models.len()) };
+        let range = if row.models.is_empty() { "" } else { "ranges of " };
         row.from = match row.topic {
             // The figures stay those of one run; whether servers differ is of all.
             Topic::Rate => {
                 format!("{}; ? and bold: [{runs} runs{on}][{link}])", row.from.trim_end_matches(')'))
             }
-            _ => format!("([{runs} runs{on}][{link}])"),
+            _ => format!("([{range}{runs} runs{on}][{link}])"),
         };
     }
 }
