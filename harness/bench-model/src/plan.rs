@@ -3,6 +3,7 @@
 //! Trials that will be compared stand next to each other, in an order drawn from the campaign's seed: on a machine that
 //! drifts, what ran just before decides more than one would like.
 
+mod labels;
 pub mod layouts;
 
 use std::borrow::Cow;
@@ -18,6 +19,8 @@ use crate::config::layouts::{can_be_drawn, in_layout};
 use crate::config::{Arm, Calibration, Campaign, Environment, Placement, Pool, Server, Sizing, Why};
 use crate::load::{Client, Level, Load, LoadTool};
 use crate::workload::Workload;
+
+pub use labels::short_labels;
 
 /// The format of a run's files, which `plan.json` states. It changes when a kept file can no longer be read as before;
 /// runs of another format are refused.
@@ -87,14 +90,6 @@ pub struct WhyPlan {
     pub connections: u32,
     /// Slots that the true answers of the slope's requests hold, by request; empty where no slope is measured.
     pub returned: BTreeMap<String, u64>,
-}
-
-/// The parts between commas that two labels begin with; the shorter label where they share none.
-fn common_beginning<'a>(one: &'a str, other: &'a str) -> &'a str {
-    let parts = one.split(", ").zip(other.split(", ")).take_while(|(one, other)| one == other);
-    let length = parts.map(|(part, _)| part.len() + ", ".len()).sum::<usize>();
-    let shorter = if one.len() <= other.len() { one } else { other };
-    length.checked_sub(", ".len()).and_then(|length| one.get(..length)).unwrap_or(shorter)
 }
 
 impl Plan {
@@ -187,18 +182,6 @@ impl Plan {
         let unique_ids = self.servers.iter().any(has_ids) && !server.answers_one_request();
         let (connections, hold) = (load.connections.div_ceil(in_flight), self.campaign.hold);
         Load { in_flight, batch, connections, unique_ids, hold, access: server.access(), ..load }
-    }
-
-    /// What a reader knows an entry of `servers.toml` by, several subjects of which may be measured: what their labels
-    /// begin with before they name settings. The entry's own name where none is measured.
-    pub fn label_of_entry(&self, entry: &str) -> String {
-        let subjects = self.servers.iter().filter(|server| self.campaign.entry_of(&server.name) == entry);
-        let mut labels = subjects.map(|server| {
-            let settings = format!(", {}", server.overrides.words());
-            server.label().strip_suffix(&settings).unwrap_or(server.label())
-        });
-        let first = labels.next().unwrap_or(entry);
-        labels.fold(first, common_beginning).to_owned()
     }
 
     /// Its server of that name.

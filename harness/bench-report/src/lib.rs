@@ -46,7 +46,7 @@ use bench_analysis::original::reproduced;
 use bench_analysis::{
     Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Summary, diagnosed, summarize,
 };
-use bench_model::config::{Campaign, CampaignArm, Server};
+use bench_model::config::Server;
 use bench_model::plan::Plan;
 use bench_model::results::{
     CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, SUMMARY, THRESHOLD, pretty,
@@ -81,9 +81,7 @@ pub struct Run {
 impl Run {
     /// Reads a results folder and works its summary out.
     pub fn load(folder: &RunFolder) -> Result<Self> {
-        let (name, mut plan) = (folder.name(), folder.plan()?);
-        let users = old_users(folder, &mut plan)?;
-        let folder = users.as_ref().unwrap_or(folder);
+        let (name, plan) = (folder.name(), folder.plan()?);
         let observations = folder.observations()?;
         let searched = folder.inside(THRESHOLD);
         let searched_on = searched.as_ref().map(RunFolder::conditions).transpose()?;
@@ -235,23 +233,6 @@ impl Run {
         (campaign.threshold.is_some() && thresholds.is_none_or(|summary| summary.left > 0))
             || (campaign.slo.is_some() && rates.is_none_or(|summary| summary.left > 0))
     }
-}
-
-/// Until November 2026 the trials of users in stages were in a folder of their own, with the transport in the servers'
-/// names. Gives that folder, and puts its plan in place of the run's, with arms as axes would make them.
-fn old_users(folder: &RunFolder, plan: &mut Plan) -> Result<Option<RunFolder>> {
-    let Some(inner) = folder.inside("stages") else { return Ok(None) };
-    let users = inner.plan()?;
-    let arm = |server: &Server| CampaignArm {
-        name: server.name.clone(),
-        server: server.name.rsplit_once('-').map(|(entry, _)| entry.to_owned()),
-        settings: server.overrides.clone(),
-        ..CampaignArm::default()
-    };
-    let Campaign { name, views, .. } = plan.campaign.clone();
-    let (arms, comparisons) = (users.servers.iter().map(arm).collect(), Vec::new());
-    *plan = Plan { campaign: Campaign { name, views, arms, comparisons, ..users.campaign }, ..users };
-    Ok(Some(inner))
 }
 
 /// Writes `summary.json`, the charts, `report.md` and `report.html` into a results folder, in place of earlier ones.

@@ -104,6 +104,6 @@ fn an_entry_is_known_by_what_its_subjects_have_in_common() {
         ("a on b", "a", "a"),
         ("a, in b", "c, d", "c, d"),
     ] {
-        assert_eq!(common_beginning(one, other), common, "{one} and {other}");
+        assert_eq!(labels::common_beginning(one, other), common, "{one} and {other}");
     }
 }

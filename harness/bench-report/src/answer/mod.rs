@@ -12,7 +12,7 @@ use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Standing, Topic,
 use bench_system::readable_numbers::rounded;
 
 pub(super) use pooled::of_runs;
-pub(super) use rows::{of, short};
+pub(super) use rows::of;
 
 /// A test reads the campaigns.
 const NEVER_MEASURED: &str = "No campaign measures subscriptions. Campaigns of their own measure other methods \

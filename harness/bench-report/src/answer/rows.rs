@@ -8,6 +8,7 @@ use bench_analysis::{Cell, Comparison, Finding, Mark};
 use bench_model::config::Tuning;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
+use bench_model::plan::short_labels;
 use bench_stats::Estimate;
 
 /// What a run answers; none where it has no baseline, has a question of its own, or measured nothing that servers are
@@ -26,16 +27,7 @@ pub(crate) fn of(run: &Run) -> Option<Answer> {
         .unzip();
     let baseline = names.iter().position(|name| Some(*name) == campaign.baseline.as_deref())?;
     let rows = rows(run, &names, baseline);
-    (!rows.is_empty()).then_some(Answer { servers: short(&labels), baseline, rows })
-}
-
-/// Labels without what stands behind a plus, where each is still the only one of its name.
-pub(crate) fn short(labels: &[&str]) -> Vec<String> {
-    let all = labels.iter().map(|label| label.split(" + ").next().unwrap_or(label));
-    let all: Vec<&str> = all.collect();
-    let is_alone = |name: &str| all.iter().filter(|other| **other == name).count() == 1;
-    let names = labels.iter().zip(&all);
-    names.map(|(label, name)| if is_alone(name) { *name } else { *label }.to_owned()).collect()
+    (!rows.is_empty()).then_some(Answer { servers: short_labels(&labels), baseline, rows })
 }
 
 /// What a run measured of these servers, by name: each row has values of two at least.

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::super::Run;
-use super::super::answer::short;
 use super::super::sections::is_duet;
 use super::series::{known_colour, known_label, styles};
 use super::{COLOURS, Chart, Forest, Picture, Ratio, Ratios, Row, Style};
 use bench_analysis::pooled::{Across, Group, Model, PooledFigure};
 use bench_analysis::{Comparison, Finding, JUDGED};
+use bench_model::plan::short_labels;
 use bench_stats::Estimate;
 
 /// A column: the run whose comparisons it shows, the request, and which of [`JUDGED`].
@@ -62,7 +62,7 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
         return None;
     }
     let labels: Vec<&str> = shown.iter().map(|server| servers[*server].0.label()).collect();
-    let names = short(&labels);
+    let names = short_labels(&labels);
     let take = |(column, mut ratios): (Column<'_>, Vec<Option<Ratio>>)| Ratios {
         title: column.title,
         falls: column.figure != 0,
@@ -120,7 +120,7 @@ pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
         Ratios { title, falls, ratios }
     });
     let columns = columns.collect();
-    let names = short(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
+    let names = short_labels(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
     let key = match shown.iter().any(|group| group.across.is_some()) {
         false => "the range in which one more run on this processor is expected; dots: runs",
         true => "the range over models of processors; dots: runs",
