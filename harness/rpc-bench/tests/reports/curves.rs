@@ -101,13 +101,13 @@ fn a_rate_that_is_not_held_shows_what_was_answered_and_is_hollow() {
             assert!((cpu / (cpu_us(&of.name) * 1.1) - 1.0).abs() < 1e-6, "{} {cpu}", of.name);
         }
     }
-    let held = row(&report, "legacy", "16,000 requests/s");
+    let held = row(&report, "jsonrpc-core", "16,000 requests/s");
     assert_eq!(
         [&held[4], &held[5], &held[6], &held[9]],
         ["0.704", "26.0 MiB", "16,000", "3 of 3"],
         "{held:?}"
     );
-    let missed = row(&report, "legacy", "32,000 requests/s");
+    let missed = row(&report, "jsonrpc-core", "32,000 requests/s");
     assert_eq!([&missed[6], &missed[9]], ["20,000", "**0 of 3**"], "{missed:?}");
     for chart in ["view-1.svg", "view-2.svg", "view-3.svg"] {
         let drawn = std::fs::read_to_string(dir.path().join(&run.name).join(chart)).unwrap();

@@ -83,13 +83,14 @@ fn a_closed_loops_rate_stands_next_to_connections_over_the_round_trip() {
     assert!(files.contains(&"view-1.svg".to_owned()) && report.contains("(view-1.svg)"), "{files:?}");
     // 64 connections over 40.1 ms; and one request every 40.6 ms on each.
     let of = |first| row(&report, "Rate over a distance", first);
-    let far = of(["over WebSocket", "actix", "20 ms each way"]);
+    let far = of(["over WebSocket", "actix-web", "20 ms each way"]);
     assert_eq!(far[..5], ["40.1 ms", "1,576", "40.6 ms", "81.2 ms", "0.250"]);
     assert_eq!(far[5..9], ["1,596", "99 %", "0", "4"]);
-    let here = of(["over HTTP", "legacy", "loopback"]);
+    let here = of(["over HTTP", "jsonrpc-core", "loopback"]);
     assert_eq!((here[0].as_str(), here[1].as_str(), here[5].as_str()), ("-", "128,000", "-"));
     assert!(!report.contains("0.1 % lost | 2.10 ms"), "a view shows the values that it names");
-    let lossy = row(&report, "What losses take of it", ["over HTTP", "actix", "1 ms each way, 0.1 % lost"]);
+    let lossy =
+        row(&report, "What losses take of it", ["over HTTP", "actix-web", "1 ms each way, 0.1 % lost"]);
     assert!(lossy[1].starts_with("1.00"), "as many as without losses: {lossy:?}");
     let headline = report.split("## Headline").nth(1).unwrap().split("\n## ").next().unwrap();
     for said in
@@ -105,7 +106,7 @@ fn batches_have_a_bound_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let (report, _) = reported(dir.path(), "distance-batches");
     // The samples know of no batch: each of them has one call for a connection and round trip.
-    let of = |batch| row(&report, "Batches over a distance", [batch, "actix", "20 ms each way"]);
+    let of = |batch| row(&report, "Batches over a distance", [batch, "actix-web", "20 ms each way"]);
     assert_eq!(of("batches of 100")[4..6], ["159,601", "1 %"]);
     assert_eq!(of("one call in a message")[4], "1,596");
     assert!(report.contains("| calls/s |"), "{report}");
@@ -115,7 +116,7 @@ fn batches_have_a_bound_of_their_own() {
 fn an_open_loops_latency_stands_next_to_the_round_trip() {
     let dir = tempfile::tempdir().unwrap();
     let (report, _) = reported(dir.path(), "distance-rates");
-    let near = row(&report, "Latency over a distance", ["over HTTP", "legacy", "1 ms each way"]);
+    let near = row(&report, "Latency over a distance", ["over HTTP", "jsonrpc-core", "1 ms each way"]);
     assert_eq!(near[..4], ["2.10 ms", "2.60 ms", "5.20 ms", "7.80 ms"]);
     assert!(!report.contains("| control |"), "the ceiling is no server to compare distances of");
 }

@@ -91,22 +91,22 @@ fn both_sides_of_a_gateway_are_drawn_and_the_cache_and_the_limit_are_named() {
     };
     let sides = row(
         "CPU time of the gateway, and of the server behind it",
-        &["over HTTP", "gateway-http", "1,000 requests/s"],
+        &["over HTTP", "gateway, HTTP behind it", "1,000 requests/s"],
     );
     assert!(sides[4].starts_with("30.") && sides[5].starts_with("20.0 µs"), "{sides:?}");
     let memory = row(
         "Memory of the gateway, and of the server behind it",
-        &["over WebSocket", "gateway-ws", "100 requests/s"],
+        &["over WebSocket", "gateway, one WebSocket behind it", "100 requests/s"],
     );
     assert!(memory[4].starts_with("40.0 MiB") && memory[5].starts_with("25.0 MiB"), "{memory:?}");
     for chart in 1..=5 {
         assert!(folder.0.join(format!("view-{chart}.svg")).is_file(), "{chart}");
     }
     // 50 µs for both together without the cache, and 30 µs with it.
-    let cache = row("What the cache saves", &["gateway-cache", "1,000 requests/s"]);
+    let cache = row("What the cache saves", &["gateway with a cache", "1,000 requests/s"]);
     assert!(cache[3].starts_with("30.1 µs") && cache[4].starts_with("0.60"), "{cache:?}");
-    let limited = row("At which rate the limit shows", &["gateway-limit", "4,000 requests/s"]);
+    let limited = row("At which rate the limit shows", &["gateway with a rate limit", "4,000 requests/s"]);
     assert_eq!([&limited[3][..5], &limited[5]], ["1,000", "18,000"], "{limited:?}");
-    let unlimited = row("At which rate the limit shows", &["gateway-limit", "1,000 requests/s"]);
+    let unlimited = row("At which rate the limit shows", &["gateway with a rate limit", "1,000 requests/s"]);
     assert_eq!(unlimited[5], "0", "{unlimited:?}");
 }

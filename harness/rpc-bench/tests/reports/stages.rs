@@ -98,8 +98,8 @@ fn both_transports_stand_next_to_each_other() {
     let (run, report) = reported("stages", dir.path(), |trial| completed(staged(trial)));
     assert!(!report.contains("Incomplete") && !report.contains("busy load tool"), "{report}");
     for line in [
-        "- **legacy**: p99 from 2.50 ms over HTTP to 900 µs over WebSocket.",
-        "- **legacy**: CPU time per request over HTTP: 0.50 over WebSocket; too few blocks for an interval.",
+        "- **jsonrpc-core**: p99 from 2.50 ms over HTTP to 900 µs over WebSocket.",
+        "- **jsonrpc-core**: CPU time per request over HTTP: 0.50 over WebSocket; too few blocks for an interval.",
     ] {
         assert!(report.contains(line), "{line} in {report}");
     }
@@ -108,12 +108,12 @@ fn both_transports_stand_next_to_each_other() {
         "2.50 ms", "400 µs", "7.00 ms", "250 µs", "250 µs", "60.2 µs", "50.0 MiB", "0.600", "600 µs", "1",
         "200", "0", "3",
     ];
-    assert_eq!(of_users(&report, "legacy", "over HTTP"), expected);
-    let websocket = of_users(&report, "legacy", "over WebSocket");
+    assert_eq!(of_users(&report, "jsonrpc-core", "over HTTP"), expected);
+    let websocket = of_users(&report, "jsonrpc-core", "over WebSocket");
     assert_eq!(websocket[..5], ["900 µs", "400 µs", "7.00 ms", "1.50 ms", "1.50 ms"]);
-    let compared = row(&report, "One transport over the other", "legacy", "over WebSocket");
+    let compared = row(&report, "One transport over the other", "jsonrpc-core", "over WebSocket");
     assert_eq!(compared[1..4], ["0.50", "900 µs", "0.36"]);
-    assert_eq!(row(&report, "One transport over the other", "legacy", "over HTTP")[1], "-");
+    assert_eq!(row(&report, "One transport over the other", "jsonrpc-core", "over HTTP")[1], "-");
 
     let cell = run.summary.cells.iter().find(|cell| cell.server == "legacy-transport-http").unwrap();
     assert_eq!(cell.marks, [], "users wait between requests");
@@ -137,7 +137,7 @@ fn a_busy_k6_and_failures_are_named() {
     let busy = "> **A busy load tool:** it used more than 80 % of the machine at its busiest, so latencies may be its \
         own: actix-web + hand-written JSON-RPC, over HTTP, getBalance.";
     assert!(report.contains(busy), "{report}");
-    let actix = of_users(&report, "actix", "over HTTP");
+    let actix = of_users(&report, "actix-web", "over HTTP");
     assert_eq!([&actix[7], &actix[10], &actix[11]], ["1.70", "204", "12"]);
     assert!(report.contains("**12 requests failed**") && report.contains("12 times \"timeout\""), "{report}");
 }
@@ -169,9 +169,12 @@ fn gateways_stand_over_the_transports_that_they_take_with_the_server_behind_them
     let dir = tempfile::tempdir().unwrap();
     let (run, report) = reported("gateway-stages", dir.path(), |trial| completed(of(trial)));
     assert!(!report.contains("Incomplete"), "{report}");
-    assert_eq!(of_users(&report, "gateway-ws", "over WebSocket")[7..9], ["10.0 µs", "30.0 MiB"]);
-    assert_eq!(of_users(&report, "actix", "over WebSocket")[7..9], ["-", "-"]);
-    assert_eq!(of_users(&report, "gateway-http", "over HTTP")[8], "30.0 MiB");
+    assert_eq!(
+        of_users(&report, "gateway, one WebSocket behind it", "over WebSocket")[7..9],
+        ["10.0 µs", "30.0 MiB"]
+    );
+    assert_eq!(of_users(&report, "actix-web", "over WebSocket")[7..9], ["-", "-"]);
+    assert_eq!(of_users(&report, "gateway, HTTP behind it", "over HTTP")[8], "30.0 MiB");
     assert!(run.plan.servers.iter().all(|server| server.name != "gateway-http-transport-websocket"));
     assert_eq!(run.plan.servers.len(), 5);
 
@@ -185,5 +188,5 @@ fn gateways_stand_over_the_transports_that_they_take_with_the_server_behind_them
     });
     assert!(report.contains("> **Wrong answers: gateway, one WebSocket behind it, over HTTP.**"), "{report}");
     // Of two blocks.
-    assert_eq!(of_users(&report, "gateway-ws", "over HTTP").last().unwrap(), "1");
+    assert_eq!(of_users(&report, "gateway, one WebSocket behind it", "over HTTP").last().unwrap(), "1");
 }

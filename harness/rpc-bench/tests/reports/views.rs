@@ -104,14 +104,16 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
     );
     // Two servers over two transports with three lengths, but for one.
     assert_eq!(cost.len() - 2, 11);
-    let long = cost.iter().find(|row| row[1..4] == ["over HTTP", "legacy", "batches of 100"]).unwrap();
+    let long = cost.iter().find(|row| row[1..4] == ["over HTTP", "jsonrpc-core", "batches of 100"]).unwrap();
     // 2.2 µs over 22 µs; and rates of a hundred calls in 1,490 µs over one in 500 µs.
     assert_eq!((long[5].as_str(), long[7].as_str()), ("0.10 [0.10, 0.10]", "33.56 [33.56, 33.56]"));
     assert!(cost.iter().all(|row| (row[3] == "one call in a message") == (row[5] == "-")), "{cost:?}");
 
     let lines = rows(&report, "Latency of a batch");
-    let line =
-        lines.iter().find(|row| row[1..3] == ["legacy", "over HTTP"] && row[3].starts_with("490")).unwrap();
+    let line = lines
+        .iter()
+        .find(|row| row[1..3] == ["jsonrpc-core", "over HTTP"] && row[3].starts_with("490"))
+        .unwrap();
     assert!(line[4].starts_with("10.0 µs [10.0 µs"), "{line:?}");
     let of_two = lines.iter().filter(|row| row[1..3] == ["jsonrpsee", "over WebSocket"]);
     assert_eq!(of_two.count(), 2, "two points, and no line through them");
@@ -122,9 +124,9 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
     let headline = report.split("## Headline").nth(1).unwrap().split("\n## ").next().unwrap();
     for said in [
         "**What a call costs in a batch.** Longer batches share the cost of a message.",
-        "**legacy**, over HTTP: CPU time per call over one call in a message: from 0.10 [0.10, 0.10] at batches of \
+        "**jsonrpc-core**, over HTTP: CPU time per call over one call in a message: from 0.10 [0.10, 0.10] at batches of \
          100 to 0.18 [0.18, 0.18] at batches of 10.",
-        "**over HTTP**, legacy: p50 = 490 µs + 10.0 µs × batch",
+        "**over HTTP**, jsonrpc-core: p50 = 490 µs + 10.0 µs × batch",
         "**3 requests failed**: the table says where.",
         "Calls/s reach 80 % to 80 % of what connections * batch / p50 allows.",
     ] {

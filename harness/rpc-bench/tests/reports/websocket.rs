@@ -155,10 +155,10 @@ fn websocket_is_compared_with_http_on_all_cores_and_on_one() {
         sample
     });
     let table = section(&report, "WebSocket over HTTP");
-    let actix = row(table, &["getBalance", "actix", "over WebSocket"]);
+    let actix = row(table, &["getBalance", "actix-web", "over WebSocket"]);
     assert!(actix[4].starts_with("0.900 [") && actix[7].starts_with("500 µs ["), "{actix:?}");
     assert!(actix[8].starts_with("0.50 ["), "{actix:?}");
-    let http = row(table, &["getBalance", "actix", "over HTTP"]);
+    let http = row(table, &["getBalance", "actix-web", "over HTTP"]);
     assert_eq!((http[4].as_str(), http[8].as_str()), ("-", "-"), "what ratios are over has none");
     assert_eq!(
         table.lines().filter(|line| line.starts_with("| ")).count(),
@@ -228,16 +228,17 @@ fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
     });
     let table = section(&report, "What a gateway adds");
     let of = |transport: &str, server: &str| row(table, &[transport, server, "1,000 requests/s"]);
-    let direct = of("over HTTP", "actix");
+    let direct = of("over HTTP", "actix-web");
     assert_eq!((direct[4].as_str(), direct[8].as_str()), ("-", "-"));
-    let http = of("over HTTP", "gateway-http");
+    let http = of("over HTTP", "gateway, HTTP behind it");
     assert_eq!(http[4], "+150 µs [+150 µs, +150 µs]", "{http:?}");
     assert!(http[7].starts_with("42.") && http[8].starts_with("+12.0 µs ["), "both sides together: {http:?}");
     // Faster than the server itself, and over WebSocket compared with the server over WebSocket.
-    assert_eq!(of("over HTTP", "gateway-ws")[4], "-10.0 µs [-5.01 ms, -10.0 µs]");
-    assert_eq!(of("over WebSocket", "gateway-ws")[4], "+50.0 µs [+50.0 µs, +50.0 µs]");
+    assert_eq!(of("over HTTP", "gateway, one WebSocket behind it")[4], "-10.0 µs [-5.01 ms, -10.0 µs]");
+    assert_eq!(of("over WebSocket", "gateway, one WebSocket behind it")[4], "+50.0 µs [+50.0 µs, +50.0 µs]");
     assert!(
-        report.contains("p50 above actix: from +150 µs") || report.contains("p50 above actix: +150 µs"),
+        report.contains("p50 above actix-web: from +150 µs")
+            || report.contains("p50 above actix-web: +150 µs"),
         "{report}"
     );
     assert!(!table.contains("| control"), "the ceiling is no part of it");
@@ -271,14 +272,14 @@ fn a_short_call_behind_a_long_answer_is_compared_by_way() {
     );
     let (one, several) = ("64 in flight on a connection", "1 in flight on a connection");
     let in_mix =
-        |flight: &str| row(text, &[&format!("{flight}, over WebSocket"), "actix", "balancesAndBlocks"]);
+        |flight: &str| row(text, &[&format!("{flight}, over WebSocket"), "actix-web", "balancesAndBlocks"]);
     let behind = in_mix(one);
     assert!(behind[3].starts_with("8.0") && behind[4].starts_with("40.00 [40.00, 40.00]"), "{behind:?}");
     assert!(in_mix(several)[4].starts_with("2.00 [2.00, 2.00]"), "{text}");
     let ways = section(&report, "On one WebSocket or on 64");
-    assert!(row(ways, &["actix", one])[3].starts_with("20.00 [20.00, 20.00]"), "{ways}");
+    assert!(row(ways, &["actix-web", one])[3].starts_with("20.00 [20.00, 20.00]"), "{ways}");
     let http = section(&report, "Over WebSocket or over HTTP");
-    assert!(row(http, &["over WebSocket", "legacy", one])[4].starts_with("20.00 ["), "{http}");
+    assert!(row(http, &["over WebSocket", "jsonrpc-core", one])[4].starts_with("20.00 ["), "{http}");
     assert!(!text.contains("control"), "the ceiling is no part of it: {text}");
 }
 
@@ -308,7 +309,8 @@ fn held_connections_have_a_line_of_memory_and_times_to_connect_and_no_rate() {
     let (run, report, dir) = reported("connections", held);
     let text = section(&report, "Connections that carry nothing");
     let (_, lines) = text.split_once("### Lines").unwrap();
-    let (http, websocket) = (row(lines, &["over HTTP", "legacy"]), row(lines, &["over WebSocket", "legacy"]));
+    let (http, websocket) =
+        (row(lines, &["over HTTP", "jsonrpc-core"]), row(lines, &["over WebSocket", "jsonrpc-core"]));
     assert!(http[2].starts_with("10.0"), "{http:?}");
     assert_eq!(http[3], "8.00 KiB [8.00 KiB, 8.00 KiB]");
     assert_eq!(websocket[3], "40.0 KiB [40.0 KiB, 40.0 KiB]");
@@ -338,7 +340,7 @@ fn lost_connections_are_failures() {
         sample
     });
     let text = section(&report, "Connecting all at once");
-    let failed = |at: &str| row(text, &["over HTTP", "legacy", at])[7].clone();
+    let failed = |at: &str| row(text, &["over HTTP", "jsonrpc-core", at])[7].clone();
     assert_eq!(failed("2,000 connections"), (3 * run.plan.campaign.max_blocks).to_string());
     assert_eq!(failed("1,000 connections"), "0");
     assert!(text.contains("failed connections"), "{text}");
