@@ -151,14 +151,15 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                 ));
             } else if !unresolved.is_empty() {
                 let is_everywhere = unresolved.len() == standings.len();
-                let place = if is_everywhere { "any processor".to_owned() } else { list(unresolved) };
+                let place = if is_everywhere { "any processor".to_owned() } else { unresolved.join(" and ") };
                 match places.iter_mut().find(|(known, _)| *known == place) {
                     Some((_, servers)) => servers.push(name.clone()),
                     None => places.push((place, vec![name.clone()])),
                 }
             }
         }
-        let places = places.into_iter().map(|(place, servers)| format!("{} on {place}", list(servers)));
+        let places =
+            places.into_iter().map(|(place, servers)| format!("{} on {place}", servers.join(" and ")));
         let places = places.collect::<Vec<_>>().join(", ");
         if !places.is_empty() {
             open.push(format!("{}: {places}", phrase(row)));
