@@ -295,7 +295,8 @@ fn notes(answer: &Answer) -> String {
     let mut notes = vec![format!("**Bold**: the best, or all that may be the best{}.", on("each"))];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, _)| row.best().is_empty()) {
-        notes.push("A row without bold: no server is surely better than the others.".to_owned());
+        let on = on("each");
+        notes.push(format!("A row without bold: no server is surely better than the others{on}."));
     }
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];

@@ -63,8 +63,8 @@ impl Sources {
         for inner in [THRESHOLD, SLO, SIZES].iter().filter_map(|name| folder.inside(name)) {
             let (inside, ran) = (inner.plan()?.servers, inner.conditions()?.programs);
             for server in &plan.servers {
-                let same = inside.iter().filter(|other| other.build == server.build);
-                if let Some(program) = same.filter_map(|other| ran.get(&other.name)).next() {
+                let mut same = inside.iter().filter(|other| other.build == server.build);
+                if let Some(program) = same.find_map(|other| ran.get(&other.name)) {
                     programs.entry(server.name.clone()).or_insert_with(|| program.clone());
                 }
             }
