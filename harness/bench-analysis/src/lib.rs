@@ -19,6 +19,7 @@ pub mod interim_analyses;
 pub mod interleaved_searches;
 mod invalid_trials;
 mod latency_course;
+pub mod moves;
 mod observed;
 pub mod open_loop;
 pub mod original;

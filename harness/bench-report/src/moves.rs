@@ -1,351 +1,107 @@
-//! What moved from one commit's servers to another's, and which moves were accepted with a reason.
-
-mod markdown;
-
-use std::path::Path;
-
-use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
+//! What moved from one commit's servers to another's, in words: for a terminal, and for the page of a CI's job.
 
 use super::format::{count, ratio};
-use bench_analysis::{Finding, Verdict};
+use bench_analysis::moves::{ACCEPTED, Accepted, Found, Judged, Judgement, Moved, RATE_FALL, State};
 use bench_model::config::Percent;
-use bench_model::field_checks::within;
 use bench_stats::Estimate;
 
-/// The file of accepted moves, relative to the repository's root.
-pub const ACCEPTED: &str = "servers/accepted-moves.toml";
-
-/// What is compared of a server and a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Moved {
-    /// CPU time per request.
-    Cpu,
-    /// Instructions in user space per request.
-    Instructions,
-    /// Requests a second next to each other.
-    Rate,
+/// A line for each comparison. For moves without a reason the lines to add to the file of accepted ones end it.
+pub fn text(judgement: &Judgement) -> String {
+    let lines = judgement.comparisons.iter().map(|one| line(judgement, one));
+    let mut out: String = lines.collect();
+    let moves = judgement.to_accept();
+    if !moves.is_empty() {
+        let lines = toml::to_string(&Accepted { base: String::new(), moves }).unwrap_or_default();
+        let lines = lines.trim_start_matches("base = \"\"\n").trim();
+        out.push_str(&format!(
+            "\nWhere that is meant, add it with its reason to {ACCEPTED}, and quote the reason in \
+             CHANGELOG.md:\n\n{lines}\n"
+        ));
+    }
+    out
 }
 
-impl Moved {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Cpu => "CPU per request",
-            Self::Instructions => "instructions per request",
-            Self::Rate => "requests/s",
+/// A heading with the answer, and a table with a row for each comparison, in GitHub's Markdown.
+pub fn markdown(judgement: &Judgement) -> String {
+    let rows: String = judgement.comparisons.iter().map(|one| row(judgement, one)).collect();
+    format!(
+        "### {}\n\nThis commit against {}, both at the same time in one run. A ratio is new over old, with its \
+         interval.\n\n\
+         | server | request | figure | new over old | judged |\n|---|---|---|---|---|\n{rows}\n",
+        answer(judgement),
+        judgement.short_base()
+    )
+}
+
+/// The answer in a few words.
+fn answer(judgement: &Judgement) -> String {
+    let Judgement { state, only_slower, comparisons, margin, .. } = judgement;
+    let mut worst: Vec<&str> =
+        comparisons.iter().filter(|one| one.state == *state).map(|one| &*one.server).collect();
+    worst.dedup();
+    let servers = worst.join(", ");
+    if worst.is_empty() {
+        return "nothing was measured".to_owned();
+    }
+    match (state, only_slower) {
+        (State::Moved, true) => format!("{servers}: slower"),
+        (State::Moved, false) => format!("{servers}: moved by more than {margin}"),
+        (State::Undecided, _) => format!("{servers}: inconclusive"),
+        (State::Still | State::Accepted, true) => "no server got slower".to_owned(),
+        (State::Still | State::Accepted, false) => "no server moved without a reason".to_owned(),
+    }
+}
+
+fn row(judgement: &Judgement, one: &Judged) -> String {
+    let said = judged(judgement, one);
+    let said = if one.state == State::Moved { format!("**{said}**") } else { said };
+    let Judged { server, request, .. } = one;
+    format!("| {server} | {request} | {} | {} | {said} |\n", figure(one.figure), found(one))
+}
+
+fn line(judgement: &Judgement, one: &Judged) -> String {
+    let Judged { server, request, .. } = one;
+    let place = format!("{server} {request}: {}", figure(one.figure));
+    if one.found.is_none() {
+        return format!("{place}: {}\n", found(one));
+    }
+    format!("{place} {}: {}\n", found(one), judged(judgement, one))
+}
+
+const fn figure(figure: Moved) -> &'static str {
+    match figure {
+        Moved::Cpu => "CPU per request",
+        Moved::Instructions => "instructions per request",
+        Moved::Rate => "requests/s",
+    }
+}
+
+fn found(one: &Judged) -> String {
+    match one.found {
+        None => "not measured".to_owned(),
+        Some(Found::Measured(finding)) => format!("{}, {} blocks", ratio(finding.ratio), finding.blocks),
+        Some(Found::Counted(before, now)) => {
+            let over = Estimate { value: now / before, interval: None };
+            format!("{} ({} instead of {})", ratio(over), count(now as u64), count(before as u64))
         }
     }
 }
 
-/// The file of accepted moves.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Accepted {
-    /// The commit that CI compares with: the last one whose servers were accepted as they are.
-    pub base: String,
-    /// Moves, of this base and of earlier ones.
-    #[serde(default, rename = "move")]
-    pub moves: Vec<AcceptedMove>,
-}
-
-/// A move that was meant, or is put up with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AcceptedMove {
-    /// The commit that it is a move from.
-    pub base: String,
-    /// The server.
-    pub server: String,
-    /// The request.
-    pub request: String,
-    /// What moved.
-    pub figure: Moved,
-    /// The new figure over the old one.
-    pub ratio: f64,
-    /// Why.
-    pub reason: String,
-}
-
-impl Accepted {
-    /// Reads the file.
-    ///
-    /// # Errors
-    /// One line: it is missing, or what is wrong in it.
-    pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-        let accepted: Self = toml::from_str(&text)
-            .map_err(|error| anyhow::anyhow!(error.message().replace('\n', " ")))
-            .with_context(|| path.display().to_string())?;
-        accepted
-            .moves
-            .iter()
-            .try_for_each(AcceptedMove::check)
-            .with_context(|| path.display().to_string())?;
-        Ok(accepted)
-    }
-
-    /// The reason for a move from that commit, where it was accepted: about as large a ratio, in the same direction.
-    fn reason(&self, base: &str, one: &Compared, moved: f64, margin: Percent) -> Option<&str> {
-        let found = self.moves.iter().find(|accepted| {
-            let is_it = (&accepted.server, &accepted.request, accepted.figure)
-                == (&one.server, &one.request, one.figure);
-            let apart = (moved / accepted.ratio).ln().abs();
-            base.starts_with(&accepted.base) && is_it && apart <= margin.0.ln_1p()
-        });
-        found.map(|accepted| accepted.reason.as_str())
-    }
-}
-
-impl AcceptedMove {
-    fn check(&self) -> Result<()> {
-        let place = || format!("[[move]] of {} {}", self.server, self.request);
-        within("base, in digits", self.base.len() as u64, 7, 40).with_context(place)?;
-        ensure!(self.ratio.is_finite() && self.ratio > 0.0, "{}: field ratio: give new over old", place());
-        ensure!(!self.reason.trim().is_empty(), "{}: field reason: say why it moved", place());
-        Ok(())
-    }
-}
-
-/// A server's figure with itself at the base.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
-    /// The server.
-    pub server: String,
-    /// The request.
-    pub request: String,
-    /// Which figure.
-    pub figure: Moved,
-    /// What was found; `None` where it could not be.
-    pub found: Option<Found>,
-}
-
-/// A ratio of new over old.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Found {
-    /// CPU time, from blocks.
-    Measured(Finding),
-    /// Instructions of a request, old and new: of one count each, which the next one repeats to a thousandth or so.
-    Counted(f64, f64),
-}
-
-/// What there is to say of a comparison; the worse, the greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// It lies within the margin; where only slower ones are looked for, it is not slower by more than the margin.
-    Still,
-    /// It moved by more than the margin, and that was accepted.
-    Accepted,
-    /// It may have moved by more than the margin.
-    Undecided,
-    /// It moved by more than the margin, up or down.
-    Moved,
-}
-
-impl Found {
-    fn ratio(&self) -> f64 {
-        match self {
-            Self::Measured(finding) => finding.ratio.value,
-            Self::Counted(before, now) => now / before,
-        }
-    }
-
-    fn state(&self, figure: Moved, rules: Rules<'_>) -> State {
-        let Rules { margin, only_slower, .. } = rules;
-        match self {
-            Self::Measured(finding) if figure == Moved::Rate => rate_state(finding),
-            Self::Measured(finding) if only_slower => slower_state(finding, margin),
-            Self::Measured(finding) => moved_state(finding),
-            Self::Counted(before, now) => {
-                let moved = (now / before).ln();
-                let moved = if only_slower { moved } else { moved.abs() };
-                if moved > margin.0.ln_1p() { State::Moved } else { State::Still }
-            }
-        }
-    }
-
-    fn words(&self) -> String {
-        match self {
-            Self::Measured(finding) => format!("{}, {} blocks", ratio(finding.ratio), finding.blocks),
-            Self::Counted(before, now) => {
-                let over = Estimate { value: now / before, interval: None };
-                format!("{} ({} instead of {})", ratio(over), count(*now as u64), count(*before as u64))
-            }
-        }
-    }
-}
-
-/// CPU time alone misses a server that waits. Next to each other two rates are what the kernel leaves to each, so a
-/// smaller fall than this is no finding: a quarter more time for each request.
-const RATE_FALL: f64 = 1.25;
-
-fn rate_state(finding: &Finding) -> State {
-    let fell = finding.ratio.interval.is_some_and(|(_, high)| high < 1.0 / RATE_FALL);
-    if fell { State::Moved } else { State::Still }
-}
-
-/// Whether it moved, up or down.
-fn moved_state(finding: &Finding) -> State {
-    match finding.verdict {
-        Verdict::Faster | Verdict::Slower => State::Moved,
-        Verdict::Equivalent => State::Still,
-        Verdict::DifferentButSmall if finding.surely_small => State::Still,
-        Verdict::DifferentButSmall | Verdict::Inconclusive => State::Undecided,
-    }
-}
-
-/// Whether it is slower: the whole interval is beyond the margin, or up to it.
-fn slower_state(finding: &Finding, margin: Percent) -> State {
-    match (finding.verdict, finding.ratio.interval) {
-        (Verdict::Slower, _) => State::Moved,
-        (Verdict::Faster | Verdict::Equivalent, _) => State::Still,
-        (_, Some((_, high))) if high.ln() < margin.0.ln_1p() => State::Still,
-        _ => State::Undecided,
-    }
-}
-
-/// What a comparison is judged by.
-#[derive(Debug, Clone, Copy)]
-pub struct Rules<'a> {
-    /// The largest move that does not matter.
-    pub margin: Percent,
-    /// Whether a faster server is no finding.
-    pub only_slower: bool,
-    /// Moves that were accepted; `None` where there is no file of them.
-    pub accepted: Option<&'a Accepted>,
-}
-
-/// A comparison with a base, judged.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
-    /// The server.
-    pub server: String,
-    /// The request.
-    pub request: String,
-    /// Which figure.
-    pub figure: Moved,
-    /// New over old; `None` where it could not be measured.
-    pub ratio: Option<f64>,
-    /// Its interval; a count has none.
-    pub interval: Option<(f64, f64)>,
-    /// What there is to say of it.
-    pub state: State,
-    /// Why it may move, where it moved and that was accepted.
-    pub reason: Option<String>,
-    #[serde(skip)]
-    words: String,
-}
-
-/// All comparisons with a base.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judgement {
-    /// The commit that they are comparisons with.
-    pub base: String,
-    /// The largest move that does not matter, as a share.
-    pub margin: Percent,
-    /// The worst of them.
-    pub state: State,
-    /// Whether a faster server is no finding.
-    pub only_slower: bool,
-    /// One by one.
-    pub comparisons: Vec<Judged>,
-    /// Whether there is a file of accepted moves.
-    #[serde(skip)]
-    can_be_accepted: bool,
-}
-
-/// Judges comparisons with a base.
-pub fn judge(base: &str, all: &[Compared], rules: Rules<'_>) -> Judgement {
-    // Instructions are counted where valgrind is; without it the timing decides alone.
-    let judged = all.iter().filter(|one| one.found.is_some() || one.figure == Moved::Cpu);
-    let comparisons: Vec<Judged> = judged.map(|one| judge_one(base, one, rules)).collect();
-    let state = comparisons.iter().map(|one| one.state).max().unwrap_or(State::Undecided);
-    let Rules { margin, only_slower, accepted } = rules;
-    let can_be_accepted = accepted.is_some();
-    Judgement { base: base.to_owned(), margin, state, only_slower, comparisons, can_be_accepted }
-}
-
-fn judge_one(base: &str, one: &Compared, rules: Rules<'_>) -> Judged {
-    let found = one.found;
-    let state = found.map_or(State::Undecided, |found| found.state(one.figure, rules));
-    let reason = found.filter(|_| state != State::Still).zip(rules.accepted);
-    let reason = reason
-        .and_then(|(found, accepted)| accepted.reason(base, one, found.ratio(), rules.margin))
-        .map(str::to_owned);
-    Judged {
-        server: one.server.clone(),
-        request: one.request.clone(),
-        figure: one.figure,
-        ratio: found.map(|found| found.ratio()),
-        interval: match found {
-            Some(Found::Measured(finding)) => finding.ratio.interval,
-            _ => None,
-        },
-        state: if reason.is_some() { State::Accepted } else { state },
-        reason,
-        words: found.map_or_else(|| "not measured".to_owned(), |found| found.words()),
-    }
-}
-
-impl Judgement {
-    /// A line for each comparison. For moves without a reason the lines to add to the file of accepted ones end it.
-    pub fn text(&self) -> String {
-        let lines = self.comparisons.iter().map(|one| one.line(self.margin, self.only_slower));
-        let mut out: String = lines.collect();
-        let base: String = self.base.chars().take(12).collect();
-        let moved = self.comparisons.iter().filter(|one| one.state == State::Moved);
-        let moves: Vec<AcceptedMove> = moved.filter_map(|one| one.to_accept(&base)).collect();
-        if self.can_be_accepted && !moves.is_empty() {
-            let lines = toml::to_string(&Accepted { base: String::new(), moves }).unwrap_or_default();
-            let lines = lines.trim_start_matches("base = \"\"\n").trim();
-            out.push_str(&format!(
-                "\nWhere that is meant, add it with its reason to {ACCEPTED}, and quote the reason in \
-                 CHANGELOG.md:\n\n{lines}\n"
-            ));
-        }
-        out
-    }
-}
-
-impl Judged {
-    fn line(&self, margin: Percent, only_slower: bool) -> String {
-        let Self { server, request, figure, words, .. } = self;
-        let place = format!("{server} {request}: {}", figure.words());
-        if self.ratio.is_none() {
-            return format!("{place}: {words}\n");
-        }
-        format!("{place} {words}: {}\n", self.said(margin, only_slower))
-    }
-
-    /// What was judged, in words.
-    fn said(&self, margin: Percent, only_slower: bool) -> String {
-        let by = match self.figure {
-            Moved::Rate => Percent(RATE_FALL - 1.0),
-            Moved::Cpu | Moved::Instructions => margin,
-        };
-        match self.state {
-            _ if self.ratio.is_none() => "inconclusive".to_owned(),
-            State::Accepted => format!("accepted: {}", self.reason.as_deref().unwrap_or_default()),
-            State::Still if only_slower => format!("not slower by more than {by}"),
-            State::Still => format!("within {by}"),
-            State::Undecided if only_slower => format!("may be slower by more than {by}"),
-            State::Undecided => format!("may be beyond {by}"),
-            State::Moved if only_slower => format!("SLOWER by more than {by}"),
-            State::Moved => format!("MOVED by more than {by}"),
-        }
-    }
-
-    /// What accepts it, but for the reason.
-    fn to_accept(&self, base: &str) -> Option<AcceptedMove> {
-        Some(AcceptedMove {
-            base: base.to_owned(),
-            server: self.server.clone(),
-            request: self.request.clone(),
-            figure: self.figure,
-            ratio: (self.ratio? * 1e3).round() / 1e3,
-            reason: String::new(),
-        })
+fn judged(judgement: &Judgement, one: &Judged) -> String {
+    let only_slower = judgement.only_slower;
+    let by = match one.figure {
+        Moved::Rate => Percent(RATE_FALL - 1.0),
+        Moved::Cpu | Moved::Instructions => judgement.margin,
+    };
+    match one.state {
+        _ if one.found.is_none() => "inconclusive".to_owned(),
+        State::Accepted => format!("accepted: {}", one.reason.as_deref().unwrap_or_default()),
+        State::Still if only_slower => format!("not slower by more than {by}"),
+        State::Still => format!("within {by}"),
+        State::Undecided if only_slower => format!("may be slower by more than {by}"),
+        State::Undecided => format!("may be beyond {by}"),
+        State::Moved if only_slower => format!("SLOWER by more than {by}"),
+        State::Moved => format!("MOVED by more than {by}"),
     }
 }
 

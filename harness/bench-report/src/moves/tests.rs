@@ -1,4 +1,8 @@
+use std::path::Path;
+
 use super::*;
+use bench_analysis::moves::{AcceptedMove, Compared, Rules, judge};
+use bench_analysis::{Finding, Verdict};
 
 const MARGIN: Percent = Percent(0.03);
 const BASE: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -26,7 +30,7 @@ fn rules(accepted: &Accepted) -> Rules<'_> {
 fn judged(found: Found, accepted: &Accepted) -> (String, State) {
     let figure = if matches!(found, Found::Counted(..)) { Moved::Instructions } else { Moved::Cpu };
     let judgement = judge(BASE, &[of(figure, Some(found))], rules(accepted));
-    (judgement.text(), judgement.state)
+    (text(&judgement), judgement.state)
 }
 
 fn accepting(ratio: f64) -> Accepted {
@@ -59,10 +63,10 @@ fn a_move_is_named_in_either_direction_and_a_small_one_is_not() {
     assert_eq!(judged(open, &none).1, State::Undecided);
     let unmeasured = |figure| judge(BASE, &[of(figure, None)], rules(&none));
     assert_eq!(unmeasured(Moved::Cpu).state, State::Undecided);
-    assert!(unmeasured(Moved::Cpu).text().ends_with("CPU per request: not measured\n"));
+    assert!(text(&unmeasured(Moved::Cpu)).ends_with("CPU per request: not measured\n"));
     let uncounted = unmeasured(Moved::Instructions);
     assert_eq!(
-        (uncounted.text(), uncounted.state),
+        (text(&uncounted), uncounted.state),
         (String::new(), State::Undecided),
         "nothing was measured"
     );
@@ -115,15 +119,15 @@ fn the_page_of_a_job_says_the_answer_first() {
     let slower = of(Moved::Cpu, Some(measured(1.05, (1.04, 1.06), Verdict::Slower, false)));
     let rules = Rules { margin: MARGIN, only_slower: true, accepted: None };
     let judgement = judge(BASE, &[slower, of(Moved::Cpu, None)], rules);
-    let page = judgement.markdown();
+    let page = markdown(&judgement);
     assert!(page.starts_with("### actix: slower\n"), "{page}");
     let row = "| actix | getBlocks | CPU per request | 1.050 [1.040, 1.060], 20 blocks | **SLOWER by more than 3%** \
         |\n";
     assert!(page.contains(row), "{page}");
     assert!(page.contains("| not measured | inconclusive |\n"), "{page}");
-    assert!(!judgement.text().contains("[[move]]"), "there is no file to add it to");
+    assert!(!text(&judgement).contains("[[move]]"), "there is no file to add it to");
     let nothing = judge(BASE, &[], rules);
-    assert_eq!((nothing.answer(), nothing.state), ("nothing was measured".to_owned(), State::Undecided));
+    assert_eq!((answer(&nothing), nothing.state), ("nothing was measured".to_owned(), State::Undecided));
 }
 
 #[test]

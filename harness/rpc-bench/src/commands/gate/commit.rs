@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use bench_analysis::moves::{ACCEPTED, Accepted, Compared, Found, Judgement, Moved, Rules, State, judge};
 use bench_measure::run;
 use bench_measure::run::gate::{Counted, Question, Sides, checkout, instructions};
 use bench_model::config::ConfigDir;
@@ -12,7 +13,7 @@ use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tools;
 use bench_model::results::REPORT;
 use bench_report::Run;
-use bench_report::moves::{ACCEPTED, Accepted, Compared, Found, Judgement, Moved, Rules, State, judge};
+use bench_report::moves;
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::{callgrind, host};
 use serde::Serialize;
@@ -119,7 +120,7 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
     let only_slower = !args.server.is_empty();
     let rules = Rules { margin: args.margin, only_slower, accepted: accepted.as_ref() };
     let judgement = judge(&commit, &compared(&run, &counted, only_slower), rules);
-    args.say(&format!("\n{}", judgement.text().trim_end()));
+    args.say(&format!("\n{}", moves::text(&judgement).trim_end()));
     let failed = run.failed().map(|failed| {
         format!("trial {} of {} {}: {}", failed.number, failed.server, failed.workload, failed.reason)
     });
@@ -128,7 +129,7 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
         args.say(&format!("failed: {first}"));
         args.summarize(&format!("### A trial failed\n\n{first}\n\n"))?;
     }
-    args.summarize(&judgement.markdown())?;
+    args.summarize(&moves::markdown(&judgement))?;
     args.say(&format!("The whole report: {}", report.display()));
     let ending = match judgement.state {
         _ if !failed.is_empty() => Ending::Found,
