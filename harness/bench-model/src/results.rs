@@ -75,6 +75,9 @@ pub const SIZES: &str = "sizes";
 /// The file that only a why run's folder has.
 pub const WHY: &str = "why.json";
 
+/// What makes a run more than a campaign's.
+const KINDS: [&str; 2] = [CALIBRATION, WHY];
+
 /// The folders of the ladder's and the slope's trials, inside a why run's.
 pub const LADDER: &str = "ladder";
 /// See [`LADDER`].
@@ -170,8 +173,8 @@ impl RunFolder {
     pub fn newest(results: &Path) -> Result<Self> {
         let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
         let runs = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| {
-            let has = |name: &str| path.join(name).is_file();
-            !has(CALIBRATION) && !has(WHY) && archive::is_there(&path.join(PLAN))
+            let has = |name: &str| archive::is_there(&path.join(name));
+            !has(CALIBRATION) && !has(WHY) && has(PLAN)
         });
         let newest = runs.max().with_context(|| format!("{} holds no run", results.display()))?;
         Self::open(&newest)
@@ -314,7 +317,7 @@ impl RunFolder {
 
     /// Whether it is a calibration's.
     pub fn is_calibration(&self) -> bool {
-        self.0.join(CALIBRATION).is_file()
+        archive::is_there(&self.0.join(CALIBRATION))
     }
 
     /// Reads the plan of a why run.
@@ -324,7 +327,7 @@ impl RunFolder {
 
     /// Whether it is a why run's.
     pub fn is_why(&self) -> bool {
-        self.0.join(WHY).is_file()
+        archive::is_there(&self.0.join(WHY))
     }
 
     /// Reads what the run was measured with and on.

@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
 
-/// The archive of a packed run. First come its plan, what it was measured on and its files of lines, then its stages:
-/// duets, thresholds, remedies and the like.
+use super::{KINDS, PLAN};
+
+/// The archive of a packed run. First come its plan, what makes it more than a campaign's run, what it was measured on and its files of lines,
+/// then its stages: duets, thresholds, remedies and the like.
 pub(super) const ARCHIVE: &str = "run.tar.xz";
 
 /// Unpacks the stages of the run that a path is in, where they are packed and not there yet.
@@ -114,7 +116,9 @@ pub(super) fn archived(path: &Path) -> io::Result<Option<Vec<u8>>> {
             file.read_to_end(&mut bytes)?;
             return Ok(Some(bytes));
         }
-        if is_of_stage(&found) {
+        // Sought in every run. Most have none, and to read each archive to its end would take seconds.
+        let is_past = KINDS.iter().any(|kind| name == Some(Path::new(kind))) && found != Path::new(PLAN);
+        if is_past || is_of_stage(&found) {
             break;
         }
     }
