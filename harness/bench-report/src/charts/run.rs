@@ -64,6 +64,10 @@ fn against_load(run: &Run) -> Vec<Picture> {
         return Vec::new();
     }
     let is_open = run.plan.campaign.open.is_some();
+    // Against one rate nothing has a course; the table has its figures.
+    if is_open && run.plan.amounts().len() < 2 {
+        return Vec::new();
+    }
     // Curves show CPU and memory already.
     let open: &[AgainstLoad] = if views::show_rates(run) { &[P99] } else { &OPEN };
     let charts = if is_open { open } else { &CLOSED };
