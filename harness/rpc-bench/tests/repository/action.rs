@@ -126,7 +126,7 @@ impl Runner {
         runner.git(&["init", "--quiet"]);
         runner.commit();
         runner.builds(&format!(
-            "ln --symbolic --force {} target/harness/rpc-bench",
+            "ln --symbolic --force {} target/debug/rpc-bench",
             env!("CARGO_BIN_EXE_rpc-bench")
         ));
         Some(runner)
@@ -150,9 +150,9 @@ impl Runner {
 
     /// What stands in for cargo: the tests have built the harness already.
     fn builds(&self, command: &str) {
-        let wanted = "build --profile harness --locked --quiet --package rpc-bench --bin rpc-bench --target-dir target";
+        let wanted = "build --locked --quiet --package rpc-bench --bin rpc-bench --target-dir target";
         let text =
-            format!("#!/bin/sh -e\ntest \"$*\" = '{wanted}'\nmkdir --parents target/harness\n{command}\n");
+            format!("#!/bin/sh -e\ntest \"$*\" = '{wanted}'\nmkdir --parents target/debug\n{command}\n");
         self.write("bin/cargo", &text);
         fs::set_permissions(self.path("bin/cargo"), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -160,8 +160,8 @@ impl Runner {
     /// A harness that ends with that exit code.
     fn ends_with(&self, code: u8) {
         self.builds(&format!(
-            "printf '#!/bin/sh\\nexit {code}\\n' >target/harness/ended\nchmod +x target/harness/ended\nln --symbolic \
-             --force ended target/harness/rpc-bench"
+            "printf '#!/bin/sh\\nexit {code}\\n' >target/debug/ended\nchmod +x target/debug/ended\nln --symbolic \
+             --force ended target/debug/rpc-bench"
         ));
     }
 
