@@ -96,7 +96,7 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         };
         let times: Vec<String> = rows().map(times).collect();
         return format!(
-            "With {baseline} as 1: {}. So {} times the requests for the same CPU.{ties}",
+            "With {baseline} as 1: {}. So {} times the requests for the same CPU of the server.{ties}",
             of.join(", "),
             times.join(" and ")
         );
@@ -151,15 +151,18 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                 ));
             } else if !unresolved.is_empty() {
                 let is_everywhere = unresolved.len() == standings.len();
-                let place = if is_everywhere { "any processor".to_owned() } else { unresolved.join(" and ") };
+                let place = if is_everywhere {
+                    "everywhere".to_owned()
+                } else {
+                    format!("on {}", unresolved.join(" and "))
+                };
                 match places.iter_mut().find(|(known, _)| *known == place) {
                     Some((_, servers)) => servers.push(name.clone()),
                     None => places.push((place, vec![name.clone()])),
                 }
             }
         }
-        let places =
-            places.into_iter().map(|(place, servers)| format!("{} on {place}", servers.join(" and ")));
+        let places = places.into_iter().map(|(place, servers)| format!("{} {place}", servers.join(" and ")));
         let places = places.collect::<Vec<_>>().join(", ");
         if !places.is_empty() {
             open.push(format!("{}: {places}", phrase(row)));
@@ -288,20 +291,21 @@ fn name(answer: &Answer, row: &AnswerRow) -> String {
 fn notes(answer: &Answer) -> String {
     let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
     let has_models = answer.rows.iter().any(|row| row.models.len() > 1);
-    let on = |which: &str| match has_models {
-        true => format!(" (with several processors: on {which} of them)"),
-        false => String::new(),
-    };
-    let mut notes = vec![format!("**Bold**: the best, or all that may be the best{}.", on("each"))];
+    let where_measured = |several: &'static str| if has_models { several } else { "" };
+    let nowhere = where_measured(", on any processor of its row");
+    let mut notes = vec![format!("**Bold**: no server is surely better{nowhere}.")];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, _)| row.best().is_empty()) {
-        let on = on("each");
-        notes.push(format!("A row without bold: no server is surely better than the others{on}."));
+        let differs = where_measured(", or the best differs from processor to processor");
+        notes.push(format!("No bold in a row: any of them may be the best{differs}."));
     }
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
-        let on = on("at least one");
-        notes.push(format!("**?**: may equal {baseline}{on}: their intervals overlap."));
+        let somewhere =
+            where_measured(" on at least one processor of its row, which need not be the figure's own");
+        notes.push(format!(
+            "**?**: not surely different from {baseline}{somewhere}; their intervals overlap."
+        ));
     }
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
         notes
@@ -309,11 +313,16 @@ fn notes(answer: &Answer) -> String {
     }
     let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
         let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);
-        format!("{} up to {} {}", name(answer, row), write(row.topic, most), row.from).trim_end().to_owned()
+        let parts = [write(row.topic, most), row.from.clone()];
+        let parts = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+        format!("{}: {}", name(answer, row), parts.join(" "))
     });
     let bound: Vec<String> = bound.collect();
     if !bound.is_empty() {
-        notes.push(format!("Not in the table, since no server reached its limit: {}.", bound.join("; ")));
+        notes.push(format!(
+            "No row where every server reached the most that was tried: {}.",
+            bound.join("; ")
+        ));
     }
     format!("{}\n", notes.join(" "))
 }
