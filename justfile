@@ -1,7 +1,7 @@
 # The verbs of this project. `just` alone lists them.
 
 # The first build takes minutes, so cargo shows it; later ones are quiet.
-bench := if path_exists("target/debug/rpc-bench") == "true" { "cargo rpc-bench" } else { "echo 'Building the harness; the first time that takes a minute or two.' >&2 && cargo run --bin rpc-bench --" }
+bench := if path_exists("target/debug/rpc-bench") == "true" { "cargo rpc-bench" } else { "echo 'Building the harness; the first time that takes two to three minutes.' >&2 && cargo run --bin rpc-bench --" }
 
 # CI lints as it compiles: clippy by itself would compile all crates below ours a second time. Nothing whose speed is shown is
 # built by it.
