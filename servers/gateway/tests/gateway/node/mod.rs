@@ -1,11 +1,11 @@
 //! A node that answers as its callers wish: `echo` gives back the parameter; `held` waits until another `held` comes and is answered after
 //! it; `twice` answers twice; `stray` sends an answer to nobody first; `garbled` answers with neither result nor error; `sleep` makes the node
-//! read nothing for that many milliseconds; `count` is counted; `getError`, `never` and `cut` do what they say.
+//! read nothing for that many milliseconds, `pause` until it resumes; `count` is counted; `getError`, `never` and `cut` do what they say.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +19,9 @@ pub struct Node {
 
 /// Calls of `count`, of all nodes of this process.
 static COUNTED: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the node that was told to pause may go on.
+static RESUMED: AtomicBool = AtomicBool::new(false);
 
 /// An address that nobody listens on.
 pub fn free_address() -> SocketAddr {
@@ -71,6 +74,11 @@ impl Node {
         COUNTED.load(Ordering::Relaxed)
     }
 
+    /// Lets the node read again after `pause`. One node of this process may pause, once.
+    pub fn resume(&self) {
+        RESUMED.store(true, Ordering::Relaxed);
+    }
+
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
@@ -119,6 +127,11 @@ fn serve_websocket(mut socket: WebSocket<TcpStream>) -> Result<(), Error> {
                 answers.insert(0, json!({"jsonrpc": "2.0", "result": "nobody's", "id": 999_999}))
             }
             Some("sleep") => thread::sleep(Duration::from_millis(call["params"][0].as_u64().unwrap())),
+            Some("pause") => {
+                while !RESUMED.load(Ordering::Relaxed) {
+                    thread::sleep(Duration::from_millis(10));
+                }
+            }
             Some("count") => drop(COUNTED.fetch_add(1, Ordering::Relaxed)),
             Some("never") => continue,
             Some("cut") => return Ok(()),
