@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::bench::{Bench, program, stderr};
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn connections_are_held_until_the_kernel_kills_the_server() {
     let size = Size { memory_max: Some(MemoryMax(64 << 20)), ..Size::default() };
     if let Err(error) = Cgroup::create(&size) {

@@ -41,6 +41,7 @@ fn of_rates(bench: &Bench) -> Vec<Value> {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn rates_are_calibrated_and_resumed() {
     let Some(bench) = small() else { return };
     bench.link_handicap_build();
@@ -74,6 +75,7 @@ fn rates_are_calibrated_and_resumed() {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_calibration_can_be_stopped_and_reported_and_refuses_to_be_resumed_as_a_run() {
     let Some(bench) = small() else { return };
     let handicapped = bench.link_handicap_build();

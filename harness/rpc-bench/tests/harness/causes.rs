@@ -92,6 +92,7 @@ fn few_open_files_are_named() {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_remedy_that_helps_confirms_and_one_that_does_not_refutes() {
     let Some(bench) = faulty(120, &[], "open_files = 60") else { return };
     bench.replace("campaigns/tiny.toml", "blocks = 2", "blocks = 1\nremedy_trials = 3");

@@ -58,6 +58,7 @@ const OPEN: &str = "connections = []\n[open]\nrates = [100]\nconnections = 7\nto
 const CLOSED: &str = "connections = [7]\ntool = \"rpc-load\"";
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn three_hosts_send_a_rate_together_and_their_requests_are_merged() {
     let Some(bench) = three_hosts(OPEN, "") else { return };
     for sample in measured(&bench) {
@@ -95,6 +96,7 @@ fn three_hosts_send_a_rate_together_and_their_requests_are_merged() {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn the_histograms_of_a_closed_loop_are_added_and_bombardiers_percentiles_left_out() {
     let Some(bench) = three_hosts(CLOSED, "") else { return };
     for sample in measured(&bench) {

@@ -44,6 +44,7 @@ fn found(bench: &Bench) -> Value {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_folder_alone() {
     let (Some(stopped), Some(whole)) = (small(), small()) else { return };
     let mut harness = stopped.start(&["run", "search"]);
@@ -116,6 +117,7 @@ fn reads_well(bench: &Bench, search: &Value) {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_remedy_that_helps_is_searched_with_again() {
     let Some(bench) = Bench::new(1) else { return };
     // A request that another test held up for half a second is not to be late, and one late trial of six changes no verdict.
@@ -184,6 +186,7 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold() {
     let Some(bench) = Bench::new(1) else { return };
     // On a busy machine trials at 16 may fail by chance, so that 25 do not reach 64.

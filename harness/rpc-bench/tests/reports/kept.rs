@@ -43,6 +43,7 @@ fn rendered(run: &Path, work: &Path) -> String {
 const NO_LONGER_READ: &str = "2026-11-22T170608Z-store";
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn every_kept_run_renders_to_its_report() {
     let results = ConfigDir::of_repository().0.join("../results");
     let mut runs: Vec<PathBuf> = kept(&results).unwrap();

@@ -209,6 +209,7 @@ fn difference(at: &str, a: &Value, b: &Value) -> Option<String> {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn an_invalid_trial_moves_no_figure_in_any_kind_of_run() {
     let runs: Vec<PathBuf> = CAMPAIGNS.into_iter().filter_map(newest).collect();
     assert!(runs.len() >= 10, "kept runs of too few kinds: {runs:?}");

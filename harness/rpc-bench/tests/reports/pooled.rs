@@ -75,6 +75,7 @@ fn runs_of_the_same_servers_and_settings_are_pooled() {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn another_server_setting_or_ledger_is_another_ratio() {
     type Change = fn(&str, &mut Value);
     let cases: [(&str, Change, bool); 8] = [
@@ -286,6 +287,7 @@ fn make_actix_dearer(run: &Path) {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_run_is_compared_with_the_nearest_kept_ones() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["a", "b", "c"] {

@@ -97,6 +97,7 @@ impl Clone {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_change_that_touches_no_server_is_silent_and_one_that_does_is_named() {
     let Some(clone) = Clone::new() else { return };
     for (file, text) in [

@@ -28,6 +28,7 @@ fn pages() -> Vec<(PathBuf, Page)> {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn every_quoted_figure_is_what_its_run_gives() {
     let sources = sources();
     let mut bound = 0;
@@ -158,6 +159,7 @@ fn every_path_on_a_page_is_there() {
 /// The check can fail: a figure that was changed by hand is found with its line, in a block, where it is put right, and
 /// in a sentence.
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_figure_that_was_changed_by_hand_is_found() {
     let readme = Page::read(&root().join("README.md")).unwrap();
     let by_hand = |there: &str, changed: &str| {
@@ -213,6 +215,7 @@ fn a_wrong_quotation_is_an_error_with_its_line() {
 }
 
 #[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
 fn what_was_pooled_is_what_the_kept_runs_give() {
     let results = root().join("results");
     for (name, text) in pooled::files(&pooled::load(&results).unwrap()).unwrap() {

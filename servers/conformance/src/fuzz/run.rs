@@ -23,8 +23,14 @@ const BLOCK: u64 = 256;
 /// Findings after which a run ends.
 const MOST_FINDINGS: usize = 12;
 
+/// The longest body that hyper surely has when its head was read, or with one read more: its first buffer has twice that.
+const ONE_READ: usize = 4_096;
+
 /// How long a server may be silent: at first, and before a fault is believed.
 const SILENCE: (Duration, Duration) = (Duration::from_millis(400), Duration::from_secs(2));
+
+/// How long a case is made smaller; each try of one that is not answered takes a silence.
+const MOST_SHRINKING: Duration = Duration::from_secs(30);
 
 /// What to run.
 #[derive(Debug, Clone, Copy)]
@@ -123,15 +129,15 @@ impl Subjects {
 
     /// Where all requests are valid HTTP and come at once, each has its answer. After an odd one the numbers of requests and
     /// answers may part, actix-http answers earlier requests by the newest head that it has read, and it closes behind a
-    /// pipelined request whose body came in pieces. jsonrpsee refuses a body by its first byte, so that hyper closes where
-    /// the rest came in chunks.
+    /// pipelined request whose body came in pieces. jsonrpsee refuses a body by its first bytes, so that hyper closes where
+    /// it has not read the rest by then: one in chunks, or a long one.
     fn script_fault(&self, server: &str, script: &Script, got: &Exchange) -> Option<String> {
         if got.end == End::NotHttp {
             return Some("not HTTP".to_owned());
         }
         let is_usual = |request: &Request| {
-            let is_in_chunks = request.body != request.payload;
-            request.oddity.is_none() && !(is_in_chunks && parse(&request.payload).is_none())
+            let comes_in_pieces = request.body != request.payload || request.payload.len() > ONE_READ;
+            request.oddity.is_none() && !(comes_in_pieces && parse(&request.payload).is_none())
         };
         let (last, others) = script.requests.split_last()?;
         let ends = last.headers.iter().any(|header| header == b"Connection: close\r\n");
@@ -224,7 +230,8 @@ impl Subjects {
         if !self.sorts.lock().unwrap().insert(format!("{server} {sort}")) {
             return Verdict::Repeated;
         }
-        let small = shrink(case, |case| again(case, SILENCE.0).is_some());
+        let until = Instant::now() + MOST_SHRINKING;
+        let small = shrink(case, |case| Instant::now() < until && again(case, SILENCE.0).is_some());
         let got = self.send(subject, &small, SILENCE.1);
         let fault = self.fault(server, &small, &got).unwrap_or_else(|| found.to_owned());
         let text = format!("{server}: {fault}\n{}\n  {}", show(&small), outline(&got));
