@@ -52,11 +52,15 @@ test:
     #!/usr/bin/env bash
     set -uo pipefail
     {{cargo}} test --workspace --no-run || exit
-    # The harness's tests put load on servers and wait; the others, which compute, run next to them and are shown behind them.
+    # The harness's tests put load on servers and wait. The others, which compute, run next to them and are shown behind them.
     others=$(mktemp)
     trap 'rm -f "$others"' EXIT
-    {{cargo_test}} --lib --bins --test '[!h]*' >"$others" 2>&1 &
-    {{cargo_test}} --test 'h*'
+    {
+        {{cargo_test}} --exclude rpc-bench
+        code=$?
+        {{cargo_test}} --bin rpc-bench --test cgroups --test reports --test repository && exit "$code"
+    } >"$others" 2>&1 &
+    {{cargo_test}} --test harness
     harness=$?
     wait $!
     code=$?

@@ -11,4 +11,5 @@ mod gate;
 mod git;
 mod kubernetes;
 mod readme;
+mod recipes;
 mod words;

@@ -1,0 +1,23 @@
+//! `just test` names this crate's tests one by one, so that the harness's run next to the others.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn each_test_of_this_crate_is_in_a_recipe() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let recipes = fs::read_to_string(here.join("../../justfile")).unwrap();
+    let targets: Vec<String> = fs::read_dir(here.join("tests"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file() || path.join("main.rs").is_file())
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert!(targets.contains(&"harness".to_owned()), "{targets:?}");
+    let test = recipes.split("\ntest:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
+    for target in targets {
+        // All of its tests need more than a machine without root has.
+        let recipe = if target == "cluster" { &recipes } else { test };
+        assert!(recipe.contains(&format!("--test {target}")), "no recipe runs the tests of {target}");
+    }
+}
