@@ -52,11 +52,12 @@ test:
     #!/usr/bin/env bash
     set -uo pipefail
     {{cargo}} test --workspace --no-run || exit
-    # The harness's tests put load on servers and wait. The others, which compute, run next to them and are shown behind them.
+    # The harness's tests put load on servers. The others run next to them and are shown behind them; many of these wait all the time.
     others=$(mktemp)
     trap 'rm -f "$others"' EXIT
     {
-        {{cargo_test}} --exclude rpc-bench
+        export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 4))}
+        {{cargo_test}} --exclude rpc-bench --lib --bins --tests
         code=$?
         {{cargo_test}} --bin rpc-bench --test cgroups --test reports --test repository && exit "$code"
     } >"$others" 2>&1 &
