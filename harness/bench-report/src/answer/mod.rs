@@ -293,7 +293,7 @@ fn notes(answer: &Answer) -> String {
     let has_models = answer.rows.iter().any(|row| row.models.len() > 1);
     let where_measured = |several: &'static str| if has_models { several } else { "" };
     let nowhere = where_measured(", on any processor of its row");
-    let mut notes = vec![format!("**Bold**: no server is surely better{nowhere}.")];
+    let mut notes = vec![format!("**Bold**: may be the best: no server is surely better{nowhere}.")];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, _)| row.best().is_empty()) {
         let differs = where_measured(", or the best differs from processor to processor");
@@ -301,10 +301,12 @@ fn notes(answer: &Answer) -> String {
     }
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
-        let somewhere =
-            where_measured(" on at least one processor of its row, which need not be the figure's own");
+        let (somewhere, which) = (
+            where_measured("on at least one processor of its row, "),
+            where_measured(" That processor need not be the figure's own."),
+        );
         notes.push(format!(
-            "**?**: not surely different from {baseline}{somewhere}; their intervals overlap."
+            "**?**: {somewhere}not surely different from {baseline}: their intervals overlap.{which}"
         ));
     }
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
@@ -320,7 +322,7 @@ fn notes(answer: &Answer) -> String {
     let bound: Vec<String> = bound.collect();
     if !bound.is_empty() {
         notes.push(format!(
-            "No row where every server reached the most that was tried: {}.",
+            "Left out, because every server reached the most that was tried: {}.",
             bound.join("; ")
         ));
     }

@@ -113,15 +113,15 @@ fn pool(
     }
     if let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) {
         let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
-        let on =
-            if row.models.is_empty() { String::new() } else { format!(", {} processors", row.models.len()) };
-        let range = if row.models.is_empty() { "" } else { "ranges of " };
-        row.from = match row.topic {
+        let processors = row.models.len();
+        row.from = match (row.topic, processors) {
             // The figures stay those of one run; whether servers differ is of all.
-            Topic::Rate => {
+            (Topic::Rate, _) => {
+                let on = if processors == 0 { String::new() } else { format!(" on {processors} processors") };
                 format!("{}; ? and bold: [{runs} runs{on}][{link}])", row.from.trim_end_matches(')'))
             }
-            _ => format!("([{range}{runs} runs{on}][{link}])"),
+            (_, 0) => format!("([{runs} runs][{link}])"),
+            _ => format!("([range over {processors} processors, {runs} runs][{link}])"),
         };
     }
 }
