@@ -100,8 +100,11 @@ impl Args {
     }
 
     /// The command that makes the run again.
-    fn command(&self) -> String {
+    fn command(&self, config: &ConfigDir) -> String {
         let mut command = format!("just bench-all {}", self.campaign);
+        if config.0 != Path::new("bench-scripts") {
+            command.push_str(&format!(" --config {}", config.0.display()));
+        }
         if let Some(url) = &self.target {
             command.push_str(&format!(" --target {url}"));
             command.extend(self.headers.iter().map(|header| format!(" --header '{header}'")));
@@ -210,7 +213,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         }
     };
     let again = format!("cargo rpc-bench run {}", args.campaign);
-    let wanted = Wanted { plan, text, command: args.command(), again, resumed: opened.zip(locked) };
+    let wanted = Wanted { plan, text, command: args.command(config), again, resumed: opened.zip(locked) };
     measure(config, results, wanted, &interrupt)
 }
 

@@ -205,7 +205,8 @@ fn a_target_is_measured_without_any_server_of_the_campaign() {
     assert!(measured.iter().all(|outcome| outcome["kind"] == "completed"), "{measured:?}");
     assert!(measured[0]["server_cpu"]["user_s"].as_f64().unwrap() > 0.0, "{measured:?}");
     let report = bench.report();
-    let whole = format!("The whole run: `just bench-all tiny --target {}`.", started.1);
+    let config = bench.dir.path().display();
+    let whole = format!("The whole run: `just bench-all tiny --config {config} --target {}`.", started.1);
     for part in ["target ran already, at http", "at most 3 connections", whole.as_str()] {
         assert!(report.contains(part), "{part:?} is not in {report}");
     }
