@@ -29,11 +29,17 @@ const WIDE: f64 = 8.0;
 /// What a hollow point is.
 const HOLLOW: &str = "Hollow: the rate was not held in every block.";
 
-/// The chart; `None` where nothing was measured.
+/// Fewer values are one sentence and need no picture.
+const LEAST_VALUES: usize = 3;
+
+/// The chart; `None` where nothing was measured, or so little that the headline says all of it.
 pub(crate) fn chart(run: &Run, shown: &Shown) -> Option<Chart> {
     let figure = *shown.view.figure.first()?;
-    let points = || shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
-    points().find(|point| point.figures.contains_key(&figure))?;
+    let points = shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+    let values = points.filter(|point| point.figures.contains_key(&figure)).count();
+    if values == 0 || (values < LEAST_VALUES && shown.view.over.is_empty()) {
+        return None;
+    }
     let named = named(shown);
     let style = |name: &str| style(shown, &named, name);
     let has_numbers = are_lines(shown);
