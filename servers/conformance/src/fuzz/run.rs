@@ -14,7 +14,7 @@ use super::shrink::shrink;
 use super::websocket::{self, Conversation, Sent};
 use super::wire::{Answer, Client, End, Exchange, Request, Script};
 use crate::judge::Node;
-use crate::servers::Server;
+use crate::servers::{JSONRPSEE, Server};
 use crate::well_formed::parse;
 
 /// Cases that a worker draws at once; their bodies share a pipeline.
@@ -136,7 +136,8 @@ impl Subjects {
             return Some("not HTTP".to_owned());
         }
         let is_usual = |request: &Request| {
-            let comes_in_pieces = request.body != request.payload || request.payload.len() > ONE_READ;
+            let is_long = server == JSONRPSEE && request.payload.len() > ONE_READ;
+            let comes_in_pieces = is_long || request.body != request.payload;
             request.oddity.is_none() && !(comes_in_pieces && parse(&request.payload).is_none())
         };
         let (last, others) = script.requests.split_last()?;

@@ -13,7 +13,7 @@ use self::instructions::Counter;
 use super::resolved_with;
 use crate::subject::{self, layouts::build_in};
 use bench_model::config::layouts::{self, Layouts, can_be_drawn};
-use bench_model::config::{Campaign, ConfigDir, Percent, Ready, Server};
+use bench_model::config::{Campaign, ConfigDir, Percent, Server};
 use bench_model::plan::Plan;
 use bench_model::provenance::sources;
 use bench_model::results::RunFolder;
@@ -261,11 +261,7 @@ impl Sides {
 /// as today.
 fn at_base(checkout: &Checkout, entries: &ConfigDir, now: &Server) -> Result<Server> {
     let base = checkout.at_same_place(&entries.0).and_then(|folder| ConfigDir(folder).server(&now.name).ok());
-    let mut base = base.unwrap_or_else(|| now.clone());
-    // An older server's counters may have other names, and CPU time and instructions are judged without them.
-    if let Ready::Line(line) = &mut base.ready {
-        line.metrics = None;
-    }
+    let base = base.unwrap_or_else(|| now.clone());
     let folder = checkout.folder.to_str().context("the path is not UTF-8")?;
     Ok(Server {
         name: format!("{}-base", now.name),
