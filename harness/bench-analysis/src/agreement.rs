@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::pooled::{Group, Model, RunRatio};
+use super::pooled::{Group, Model, RunRatio, ends};
 use bench_stats::{RandomEffects, RunEstimate, random_effects};
 
 /// How near the kept runs are that a run is compared with, the nearest first.
@@ -146,6 +146,5 @@ fn expected(runs: &[&RunRatio]) -> Option<(f64, f64)> {
     if let Some(RandomEffects { prediction: Some((low, high)), .. }) = random_effects(&estimates) {
         return Some((low.exp(), high.exp()));
     }
-    let ends = runs.iter().filter_map(|run| run.ratio.interval);
-    ends.reduce(|(low, high), (other_low, other_high)| (low.min(other_low), high.max(other_high)))
+    ends(runs.iter().filter_map(|run| run.ratio.interval))
 }

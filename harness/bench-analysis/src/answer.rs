@@ -115,6 +115,9 @@ pub struct AnswerRow {
     pub direct: Vec<Direct>,
     /// The same by model of processor, where several were measured; else empty.
     pub models: Vec<OnModel>,
+    /// By server, where the values are means over many builds: the smallest and the largest value of one build, on any
+    /// processor. Else empty.
+    pub one_build: Vec<Option<(f64, f64)>>,
 }
 
 /// What was measured of two servers next to each other.

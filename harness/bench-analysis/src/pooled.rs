@@ -157,6 +157,10 @@ pub struct RunRatio {
     pub ratio: Estimate,
     /// The standard error of its logarithm within the run; none where the run has too few blocks for an interval.
     pub log_standard_error: Option<f64>,
+    /// The smallest and the largest ratio of one build of each server: of a run whose blocks draw builds, of its
+    /// blocks; else the ends of its interval, since all of it is of one build.
+    #[serde(default)]
+    pub one_build: Option<(f64, f64)>,
 }
 
 /// What models of processors show together.
@@ -205,9 +209,9 @@ pub fn pool(sources: &[Source<'_>]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for source in sources {
         for pair in &source.summary.comparisons {
-            for (figure, finding) in judged(source, pair) {
+            for (figure, finding, blocks) in judged(source, pair) {
                 let Some(setting) = setting(source, pair, figure) else { continue };
-                let ratio = run_ratio(source, finding);
+                let ratio = run_ratio(source, finding, blocks);
                 let place = groups.iter().position(|group| group.setting == setting).unwrap_or_else(|| {
                     groups.push(Group { setting, newest: false, models: Vec::new(), across: None });
                     groups.len() - 1
@@ -264,15 +268,16 @@ fn order(setting: &Setting) -> (bool, PooledFigure, &str, u32, &str, &str, bool)
     (*placement != Placement::Duet, *figure, workload, *connections, over, server, !*many_builds)
 }
 
-/// The ratios of a comparison that can be pooled: an open loop is another model, and in a duet the kernel divides the
-/// core.
-fn judged<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<(PooledFigure, &'a Finding)> {
+/// The ratios of a comparison that can be pooled, with those of each block: an open loop is another model, and in a
+/// duet the kernel divides the core.
+fn judged<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<(PooledFigure, &'a Finding, &'a [f64])> {
     if pair.level.rate.is_some() {
         return Vec::new();
     }
-    let mut judged = vec![(PooledFigure::Cpu, &pair.cpu)];
+    let [rates, cpu] = &pair.block_ratios;
+    let mut judged = vec![(PooledFigure::Cpu, &pair.cpu, cpu.as_slice())];
     if source.plan.campaign.environment.placement != Placement::Duet {
-        judged.push((PooledFigure::Rate, &pair.rate));
+        judged.push((PooledFigure::Rate, &pair.rate, rates.as_slice()));
     }
     judged
 }
@@ -308,7 +313,7 @@ fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Opti
     })
 }
 
-fn run_ratio(source: &Source<'_>, finding: &Finding) -> RunRatio {
+fn run_ratio(source: &Source<'_>, finding: &Finding, blocks: &[f64]) -> RunRatio {
     let Source { name, plan, conditions, .. } = source;
     let logs = finding.ratio.interval.map(|(low, high)| (low.ln(), high.ln()));
     let log_standard_error = logs.zip(finding.confidence).and_then(|(interval, confidence)| {
@@ -326,7 +331,16 @@ fn run_ratio(source: &Source<'_>, finding: &Finding) -> RunRatio {
         blocks: finding.blocks,
         ratio: finding.ratio,
         log_standard_error,
+        one_build: match plan.campaign.layouts {
+            Some(_) => ends(blocks.iter().map(|ratio| (*ratio, *ratio))),
+            None => finding.ratio.interval,
+        },
     }
+}
+
+/// From the lowest to the highest end.
+pub fn ends(ranges: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
+    ranges.reduce(|(low, high), (other_low, other_high)| (low.min(other_low), high.max(other_high)))
 }
 
 impl RunRatio {

@@ -15,6 +15,7 @@ fn answer(rows: &[(Topic, &str, [Option<Value>; 3])]) -> Answer {
         values: values.to_vec(),
         direct: Vec::new(),
         models: Vec::new(),
+        one_build: Vec::new(),
     };
     let servers = ["a", "b", "c"].map(str::to_owned).to_vec();
     Answer { servers, baseline: 0, rows: rows.iter().map(row).collect() }

@@ -247,6 +247,15 @@ fn table(answer: &Answer) -> Table {
         };
         let name = format!("{} {}", name(answer, row), row.from).trim_end().to_owned();
         table.row(std::iter::once(name).chain(row.values.iter().enumerate().map(cell)).collect());
+        if !row.one_build.is_empty() {
+            let cell = |(server, ends): (usize, &Option<(f64, f64)>)| match ends {
+                _ if server == answer.baseline => shown(row, &[server]),
+                Some(ends) => spanned(*ends, |value| write(row.topic, value)),
+                None => "not measured".to_owned(),
+            };
+            let name = "the same, of one build of each, such as yours: lowest to highest".to_owned();
+            table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
+        }
     }
     table
 }
@@ -312,6 +321,11 @@ fn notes(answer: &Answer) -> String {
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
         notes
             .push("**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned());
+    }
+    if answer.rows.iter().any(|row| !row.one_build.is_empty()) {
+        let said = "**One build**: the lowest and the highest of all builds on all processors; the row above has \
+            means over many builds.";
+        notes.push(said.to_owned());
     }
     let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
         let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);

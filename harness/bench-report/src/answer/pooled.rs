@@ -7,7 +7,7 @@ use super::super::Run;
 use super::super::pooled::PooledRuns;
 use super::rows;
 use bench_analysis::answer::{Answer, AnswerRow, Direct, OnModel, Topic, Value};
-use bench_analysis::pooled::{Group, PooledFigure, Setting};
+use bench_analysis::pooled::{Group, PooledFigure, Setting, ends};
 use bench_model::config::Placement;
 use bench_model::results::DUETS;
 
@@ -57,16 +57,19 @@ fn pool(
         _ => (Placement::Free, run.plan.headline_level(&row.request).connections),
     };
     let own = if placement == Placement::Duet { format!("{}/{DUETS}", run.name) } else { run.name.clone() };
-    // Of the same sources and settings as the run's own; over many builds of each where they were measured, since the
-    // run's is of one.
-    let group = |name: &str| {
-        let own = pooled.groups.iter().find(|group| {
+    // Of the same sources and settings as the run's own.
+    let of_one_build = |name: &str| {
+        pooled.groups.iter().find(|group| {
             let setting = &group.setting;
             (setting.figure, setting.placement, setting.connections) == (figure, placement, connections)
                 && (&*setting.workload, &*setting.server, &*setting.over)
                     == (&*row.request, name, names[baseline])
                 && group.runs().any(|known| known.run == own)
-        })?;
+        })
+    };
+    // Over many builds of each where they were measured, since the run's is of one.
+    let group = |name: &str| {
+        let own = of_one_build(name)?;
         let wanted = Setting { many_builds: true, ..own.setting.clone() };
         pooled.groups.iter().find(|group| group.setting == wanted).or(Some(own))
     };
@@ -97,6 +100,13 @@ fn pool(
     let mut counts = Vec::new();
     if models.len() > 1 {
         row.models = models;
+        if groups.iter().flatten().any(|group| group.setting.many_builds) {
+            let all = |name: &&str| {
+                let both = [of_one_build(name), group(name)].into_iter().flatten();
+                ends(both.flat_map(Group::runs).filter_map(|run| run.one_build))
+            };
+            row.one_build = names.iter().map(all).collect();
+        }
         counts.extend(groups.iter().flatten().map(|group| group.runs().count()));
     } else {
         let processor = run.conditions.host.processor_name();

@@ -63,6 +63,9 @@ pub struct Args {
     /// With a commit, build and measure every server, whether or not it changed.
     #[arg(long, conflicts_with = "base")]
     all: bool,
+    /// With a commit whose servers count under other names than today's: read no counters, of neither side.
+    #[arg(long, conflicts_with = "base")]
+    without_counters: bool,
     /// The largest move that does not matter, with a commit.
     #[arg(long, value_name = "PERCENT", default_value = "3%", conflicts_with = "base")]
     margin: Percent,

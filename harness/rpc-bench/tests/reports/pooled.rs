@@ -11,9 +11,14 @@ use serde_json::Value;
 
 /// The newest quick run of the repository, which has a sweep and duets, to make others from.
 fn kept() -> PathBuf {
+    newest("quick")
+}
+
+/// The newest run of a campaign in the repository.
+fn newest(campaign: &str) -> PathBuf {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
     let runs = bench_model::results::kept(&results).unwrap();
-    runs.into_iter().rfind(|run| run.to_string_lossy().ends_with("Z-quick")).unwrap()
+    runs.into_iter().rfind(|run| run.to_string_lossy().ends_with(&format!("Z-{campaign}"))).unwrap()
 }
 
 /// Copies the kept run under another name, with its environment or plan changed, in the sweep and in the duets.
@@ -72,6 +77,33 @@ fn runs_of_the_same_servers_and_settings_are_pooled() {
         })
     };
     assert!(has(PooledFigure::Rate, false) && has(PooledFigure::Cpu, true) && !has(PooledFigure::Rate, true));
+}
+
+#[test]
+fn one_build_lies_anywhere_among_the_blocks_of_a_run_that_draws_builds() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to) = (RunFolder(newest("crossed")), RunFolder(dir.path().join("crossed")));
+    fs::create_dir_all(&to.0).unwrap();
+    for file in ["plan.json", "environment.json"] {
+        fs::write(to.0.join(file), pretty(&from.read_json::<Value>(file).unwrap()).unwrap()).unwrap();
+    }
+    from.observations().unwrap().iter().for_each(|observation| to.append(observation).unwrap());
+    copy(dir.path(), "quick", same);
+    let pooled = load(dir.path()).unwrap();
+    let (mut drawn, mut single) = (0, 0);
+    for group in &pooled.groups {
+        let run = group.runs().next().unwrap();
+        let ((low, high), (least, most)) = (run.ratio.interval.unwrap(), run.one_build.unwrap());
+        if group.setting.many_builds {
+            // A mean is known better than one build is.
+            assert!(least < low && high < most, "{run:?}");
+            drawn += 1;
+        } else {
+            assert_eq!((least, most), (low, high), "{run:?}");
+            single += 1;
+        }
+    }
+    assert!(drawn > 10 && single > 10, "{drawn} and {single}");
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub struct Question<'a> {
     pub workloads: &'a [String],
     /// Whether servers that did not change are measured, too.
     pub all: bool,
+    /// Whether no counters are read, of neither side.
+    pub without_counters: bool,
 }
 
 /// A server as it is and as it was.
@@ -130,8 +132,11 @@ impl Sides {
             campaign.workloads.iter().map(|name| question.workload(name)).collect::<Result<_>>()?;
         let checkout = Checkout::new(commit)?;
         let (mut pairs, mut same) = (Vec::new(), Vec::new());
-        for now in servers {
-            let base = at_base(&checkout, question.entries(), &now)?;
+        for mut now in servers {
+            let mut base = at_base(&checkout, question.entries(), &now)?;
+            if question.without_counters {
+                (now, base) = (now.without_metrics(), base.without_metrics());
+            }
             match !question.all && is_same(&checkout, &now, &base) {
                 true => same.push(now.name),
                 false => pairs.push(Pair { now, base }),

@@ -42,6 +42,25 @@ struct Document<'a> {
 }
 
 impl Args {
+    /// The verb that measures the same again.
+    fn again(&self, base: &str) -> String {
+        let mut call = format!("gate --base-rev {base}");
+        let mut add = |option: &str, value: &str| call.extend([" --", option, " ", value]);
+        self.server.iter().for_each(|name| add("server", name));
+        self.workload.iter().for_each(|name| add("workload", name));
+        if let Some(folder) = &self.servers {
+            add("servers", &folder.display().to_string());
+        }
+        add("minutes", &self.minutes.to_string());
+        add("margin", &self.margin.to_string());
+        if let Some(share) = self.max_foreign_cpu {
+            add("max-foreign-cpu", &share.to_string());
+        }
+        let flags = [(self.all, " --all"), (self.without_counters, " --without-counters")];
+        call.extend(flags.into_iter().filter(|(is_given, _)| *is_given).map(|(_, flag)| flag));
+        call
+    }
+
     fn say(&self, text: &str) {
         if self.json { bench_system::note!("{text}") } else { bench_system::say!("{text}") }
     }
@@ -98,7 +117,8 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
     host::raise_open_files();
     let own = args.servers.clone().map(ConfigDir);
     let (servers, workloads) = (&args.server, &args.workload);
-    let question = Question { config, own: own.as_ref(), servers, workloads, all: args.all };
+    let (all, without_counters) = (args.all, args.without_counters);
+    let question = Question { config, own: own.as_ref(), servers, workloads, all, without_counters };
     let mut sides = Sides::new(question, &commit)?;
     if !sides.pairs.is_empty() {
         let what = if args.all { "compared with itself at" } else { "built from other sources than at" };
@@ -153,8 +173,7 @@ fn measure(
 ) -> Result<(Run, Vec<Counted>, PathBuf)> {
     let plan = sides.plan(args.margin, args.minutes, args.max_foreign_cpu)?;
     let mut tools = Tools::find(&[LoadTool::Bombardier], &config.tools())?;
-    let servers: String = args.server.iter().map(|name| format!(" --server {name}")).collect();
-    let call = format!("gate --base-rev {}{servers}", sides.base());
+    let call = args.again(sides.base());
     let text = format!("# Put together by: rpc-bench {call}\n");
     let folder = run::begin(results, &plan, &text, &mut tools, &format!("just {call}"), interrupt)?;
     let _locked = folder.lock()?;
