@@ -222,13 +222,15 @@ impl AnswerRow {
             || first.is_none_or(|first| first != Standing::Open && standings.all(|other| other == first))
     }
 
-    /// How each other server stands to the baseline, by processor; none where there is one model.
+    /// How each other server stands to the baseline, by processor; where there is one model, without its name.
     pub fn standings(&self, baseline: usize) -> Vec<(usize, Vec<(&str, Standing)>)> {
         let of = |server: usize| {
-            let measured = self.models.iter().filter(|model| model.values[server].is_some());
-            let standings =
-                measured.map(|model| (&*model.processor, standing(&model.values, server, baseline)));
-            standings.collect::<Vec<_>>()
+            let alone = self.models.is_empty().then_some(("", &self.values));
+            let models = self.models.iter().map(|model| (&*model.processor, &model.values));
+            let measured = alone.into_iter().chain(models).filter(|(_, values)| values[server].is_some());
+            measured
+                .map(|(processor, values)| (processor, standing(values, server, baseline)))
+                .collect::<Vec<_>>()
         };
         let servers = (0..self.values.len()).filter(|server| *server != baseline);
         let all = servers.map(|server| (server, of(server)));

@@ -181,7 +181,8 @@ impl Plan {
         };
         let unique_ids = self.servers.iter().any(has_ids) && !server.answers_one_request();
         let (connections, hold) = (load.connections.div_ceil(in_flight), self.campaign.hold);
-        Load { in_flight, batch, connections, unique_ids, hold, access: server.access(), ..load }
+        let (access, close_each) = (server.access(), !environment.keep_alive());
+        Load { in_flight, batch, connections, unique_ids, hold, close_each, access, ..load }
     }
 
     /// Its server of that name.

@@ -72,9 +72,9 @@ pub fn loaded_alike(run: &Run) -> Vec<(String, Option<&Server>)> {
     let servers = &run.plan.servers;
     let way = |server: &Server| {
         let environment = run.plan.environment_of(server);
-        (environment.transport(), environment.in_flight(), environment.batch())
+        (environment.transport(), environment.in_flight(), environment.batch(), environment.keep_alive())
     };
-    if servers.iter().all(|server| way(server) == (Transport::Http, 1, 1)) {
+    if servers.iter().all(|server| way(server) == (Transport::Http, 1, 1, true)) {
         return vec![(String::new(), None)];
     }
     servers.iter().map(|server| (format!(", {}", server.name), Some(server))).collect()

@@ -90,6 +90,11 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
         "{}: nothing is sent on connections that are held; leave in_flight and batch out",
         place()
     );
+    ensure!(
+        environment.keep_alive() || campaign.threshold.is_none(),
+        "{}: a threshold is of connections that are kept; leave keep_alive out",
+        place()
+    );
     let uneven = campaign.connections.iter().find(|connections| **connections % in_flight != 0);
     ensure!(
         uneven.is_none(),
@@ -122,6 +127,12 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
         ensure!(
             in_flight == 1 || can.several_in_flight,
             "{}: {} has one request in flight on a connection and not {in_flight}; name another load tool",
+            place(),
+            can.name
+        );
+        ensure!(
+            environment.keep_alive() || can.closes_each,
+            "{}: {} keeps its connections; leave keep_alive out, or give tool = \"bombardier\"",
             place(),
             can.name
         );

@@ -241,9 +241,10 @@ impl Bench<'_> {
         let Warm { seen, known, ref verified, capacity, .. } = *warm;
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let allowed_ms = self.plan.campaign.connect_ms;
-        // Users come and go, so there is no moment at which all are connected.
-        let is_here = self.plan.hosts.is_none();
-        let holds = is_here && trial.rate.is_none() && self.plan.campaign.stages.is_none();
+        // Users come and go, and so do connections of one request, so there is no moment at which all are connected.
+        let keeps = self.plan.environment_of(self.plan.server(&trial.server)?).keep_alive();
+        let stays = keeps && self.plan.campaign.stages.is_none();
+        let holds = self.plan.hosts.is_none() && trial.rate.is_none() && stays;
         let holding = seen.filter(|_| holds).map(|seen| Holding { seen, allowed_ms });
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;

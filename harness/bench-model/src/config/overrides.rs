@@ -114,6 +114,11 @@ settings! {
         1 => "one call in a message".to_owned(),
         calls => format!("batches of {}", count(calls)),
     };
+    /// See [`Environment::keep_alive`].
+    keep_alive: bool = Tool, 0, 1, "whether connections are kept", Some(1), |kept| match kept {
+        0 => "a connection for each request".to_owned(),
+        _ => "connections kept".to_owned(),
+    };
     /// See [`Environment::network`].
     network: Network = Tool, 0, 18_446_744_073_709_551_615, "the network", None, |both| format!("a network of \
         {}", Network::from(both).words());

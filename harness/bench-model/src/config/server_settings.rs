@@ -60,6 +60,10 @@ pub struct Environment {
     /// Calls in each request, as one JSON-RPC batch; one call by itself where left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
+    /// Whether a connection serves one request after another, which it does where left out; else each request has a
+    /// connection of its own, and `connections` are those at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_alive: Option<bool>,
     /// The network between load tool and servers; this machine's loopback interface where left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
@@ -173,6 +177,7 @@ impl Environment {
             transport,
             in_flight,
             batch,
+            keep_alive,
             network,
             cpu_quota,
             cpuset,
@@ -189,6 +194,7 @@ impl Environment {
             transport,
             in_flight,
             batch,
+            keep_alive,
             network,
             cpu_quota,
             cpuset,
@@ -210,6 +216,7 @@ impl Environment {
             transport: own.transport,
             in_flight: own.in_flight,
             batch: own.batch,
+            keep_alive: own.keep_alive,
             network: own.network,
             cpu_quota: own.cpu_quota,
             cpuset: own.cpuset,
@@ -274,6 +281,11 @@ impl Environment {
         self.batch.unwrap_or(1)
     }
 
+    /// Whether a connection serves one request after another.
+    pub fn keep_alive(&self) -> bool {
+        self.keep_alive.unwrap_or(true)
+    }
+
     /// The names of the settings that it states, but for tuning and the number of slots, which it always does.
     pub(super) fn stated(&self) -> Vec<&'static str> {
         let settings = self.settings();
@@ -286,7 +298,7 @@ impl Environment {
         let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
         let value = (setting.value)(&self.settings()).or(setting.left_out);
         let number = value.and_then(|value| match name {
-            "tuning" | "transport" | "cpuset" => None,
+            "tuning" | "transport" | "keep_alive" | "cpuset" => None,
             "cpu_quota" => Some(value as f64 / 1e3),
             "network" => Some(Network::from(value).delay().as_secs_f64() * 1e3),
             _ => Some(value as f64),

@@ -31,6 +31,7 @@ impl Driver for Bombardier {
             name: "bombardier",
             closed_loop: true,
             limits_rate: true,
+            closes_each: true,
             variable: "BOMBARDIER",
             version: "1.2.6",
             // bombardier version v1.2.6 linux/amd64
@@ -88,6 +89,8 @@ pub fn arguments(load: &Load, body: &str, url: &str, format: &[&str]) -> Vec<Str
     let timeout = format!("{}ms", load.timeout_ms);
     let mut args = vec!["-c", &connections, "-d", &duration, "-t", &timeout, "-m", "POST"];
     args.extend(["-H", "Content-Type: application/json", "-b", body, "-l"]);
+    // Its own option for that is one of another client than its default.
+    args.extend(["-H", "Connection: close"].into_iter().filter(|_| load.close_each));
     args.extend((load.client == Client::Http1).then_some("--http1"));
     let rate = load.rate.map(|rate| rate.to_string());
     args.extend(rate.iter().flat_map(|rate| ["-r", rate]));
@@ -372,6 +375,15 @@ mod tests {
         assert_eq!((open.intended, open.sent, open.send_lag_us), (4_000, 3_527, None));
         assert_eq!(open.from_send_us, sample.latency_us);
         assert!((open.achieved_rate - 3_527.0 / 1.001_498_243).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_connection_for_each_request_is_one_that_the_server_is_told_to_close() {
+        let closes = |close_each| {
+            let load = Load { close_each, ..load(1_000) };
+            arguments(&load, "{}", "http://a/", &[]).windows(2).any(|two| two == ["-H", "Connection: close"])
+        };
+        assert!(closes(true) && !closes(false));
     }
 
     #[test]

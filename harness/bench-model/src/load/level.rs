@@ -125,6 +125,8 @@ pub struct Load {
     pub batch: u32,
     /// Whether the connections are held and nothing is sent.
     pub hold: bool,
+    /// Whether each request has a connection of its own, which the server closes.
+    pub close_each: bool,
     /// How long, in milliseconds.
     pub duration_ms: u64,
     /// When a request is given up, in milliseconds from when it was sent.
@@ -159,6 +161,7 @@ impl Default for Load {
             unique_ids: false,
             batch: 1,
             hold: false,
+            close_each: false,
             duration_ms: 0,
             timeout_ms: 0,
             rate: None,

@@ -41,6 +41,8 @@ pub struct About {
     pub batches: bool,
     /// Loads that hold connections and send nothing.
     pub holds: bool,
+    /// Loads with a connection for each request.
+    pub closes_each: bool,
     /// Its results hold when each request was due, so that latency can count from then.
     pub tells_when_due: bool,
     /// So does the report that it prints for a person.
@@ -73,6 +75,7 @@ impl About {
         several_in_flight: false,
         batches: false,
         holds: false,
+        closes_each: false,
         tells_when_due: false,
         prints_from_due: false,
         variable: "",

@@ -78,10 +78,10 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         let others = row.best().into_iter().filter(|server| !servers.contains(server)).map(name);
         let others = others.collect::<Vec<_>>().join(" and ");
         let everywhere = (!others.is_empty()).then(|| format!("{others} may be as good"));
-        let somewhere = row
-            .best_somewhere()
-            .into_iter()
-            .map(|(server, on)| format!("{} may be as good on {}", answer.servers[server], list(on)));
+        let somewhere = row.best_somewhere().into_iter().map(|(server, on)| {
+            let on = list(on.into_iter().map(short));
+            format!("{} may be as good on {on}", answer.servers[server])
+        });
         everywhere.into_iter().chain(somewhere).map(|who| format!(" For {}, {who}.", row.request))
     });
     let ties: String = ties.collect();
@@ -131,15 +131,18 @@ fn range(row: &AnswerRow, servers: &[usize]) -> Option<(f64, f64)> {
 /// another, and one for all whose difference is not resolved on some or on any.
 fn disagreements(answer: &Answer) -> Vec<String> {
     let baseline = &answer.servers[answer.baseline];
+    if answer.rows.iter().all(|row| row.models.is_empty()) {
+        return Vec::new();
+    }
     let (mut said, mut open) = (Vec::new(), Vec::new());
-    for row in &answer.rows {
+    for row in answer.rows.iter().filter(|row| !is_bound(row)) {
         // Servers by where their difference is open.
-        let mut places: Vec<(String, Vec<String>)> = Vec::new();
+        let mut places: Vec<(String, Vec<&str>)> = Vec::new();
         for (server, standings) in row.standings(answer.baseline) {
-            let name = &answer.servers[server];
+            let name = &*answer.servers[server];
             let on = |wanted: Standing| {
                 let on = standings.iter().filter(move |(_, standing)| *standing == wanted);
-                on.map(|(processor, _)| (*processor).to_owned()).collect::<Vec<_>>()
+                on.map(|(processor, _)| short(processor)).collect::<Vec<_>>()
             };
             let (less, more, unresolved) = (on(Standing::Less), on(Standing::More), on(Standing::Open));
             if !less.is_empty() && !more.is_empty() {
@@ -150,28 +153,45 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                     list(more)
                 ));
             } else if !unresolved.is_empty() {
-                let is_everywhere = unresolved.len() == standings.len();
-                let place = if is_everywhere {
-                    "everywhere".to_owned()
-                } else {
-                    format!("on {}", unresolved.join(" and "))
+                let place = match (less.as_slice(), more.as_slice()) {
+                    _ if standings.len() == 1 => String::new(),
+                    ([], []) => " everywhere".to_owned(),
+                    ([], sure) => open_on(&unresolved, "more", sure),
+                    (sure, _) => open_on(&unresolved, "less", sure),
                 };
                 match places.iter_mut().find(|(known, _)| *known == place) {
-                    Some((_, servers)) => servers.push(name.clone()),
-                    None => places.push((place, vec![name.clone()])),
+                    Some((_, servers)) => servers.push(name),
+                    None => places.push((place, vec![name])),
                 }
             }
         }
-        let places = places.into_iter().map(|(place, servers)| format!("{} {place}", servers.join(" and ")));
-        let places = places.collect::<Vec<_>>().join(", ");
+        let places = places.into_iter().map(|(place, servers)| servers.join(" and ") + &place);
+        let places = list(places);
         if !places.is_empty() {
             open.push(format!("{}: {places}", phrase(row)));
         }
     }
     if !open.is_empty() {
-        said.push(format!("**No sure difference from {baseline}:** {}.", open.join("; ")));
+        said.push(format!(
+            "**No sure difference from {baseline}** (processors by family/model): {}.",
+            open.join("; ")
+        ));
     }
     said
+}
+
+/// Where a difference is open, and where it is sure.
+fn open_on(unresolved: &[String], sure: &str, on: &[String]) -> String {
+    format!(" on {} (surely {sure} on {})", unresolved.join(" and "), on.join(" and "))
+}
+
+/// `AMD EPYC 25/17` for `AMD EPYC (family 25, model 17)`.
+fn short(processor: &str) -> String {
+    let numbers = processor.split_once(" (family ").and_then(|(name, rest)| {
+        let (family, model) = rest.trim_end_matches(')').split_once(", model ")?;
+        Some(format!("{name} {family}/{model}"))
+    });
+    numbers.unwrap_or_else(|| processor.to_owned())
 }
 
 /// The server that is furthest behind the best.
@@ -253,7 +273,7 @@ fn table(answer: &Answer) -> Table {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            let name = "the same, of one build of each, such as yours: lowest to highest".to_owned();
+            let name = format!("{}: one build, such as yours (lowest to highest seen)", phrase(row));
             table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
         }
     }
@@ -301,8 +321,8 @@ fn notes(answer: &Answer) -> String {
     let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
     let has_models = answer.rows.iter().any(|row| row.models.len() > 1);
     let where_measured = |several: &'static str| if has_models { several } else { "" };
-    let nowhere = where_measured(", on any processor of its row");
-    let mut notes = vec![format!("**Bold**: may be the best: no server is surely better{nowhere}.")];
+    let everywhere = where_measured(", on any processor of its row");
+    let mut notes = vec![format!("**Bold**: may be the best: no server is surely better{everywhere}.")];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, _)| row.best().is_empty()) {
         let differs = where_measured(", or the best differs from processor to processor");
@@ -310,12 +330,11 @@ fn notes(answer: &Answer) -> String {
     }
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
-        let (somewhere, which) = (
-            where_measured("on at least one processor of its row, "),
-            where_measured(" That processor need not be the figure's own."),
+        let somewhere = where_measured(
+            ", on at least one processor of its row. The doubt may be about another processor than the figure's",
         );
         notes.push(format!(
-            "**?**: {somewhere}not surely different from {baseline}: their intervals overlap.{which}"
+            "**?**: not surely different from {baseline}: their intervals overlap{somewhere}."
         ));
     }
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
@@ -323,8 +342,8 @@ fn notes(answer: &Answer) -> String {
             .push("**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned());
     }
     if answer.rows.iter().any(|row| !row.one_build.is_empty()) {
-        let said = "**One build**: the lowest and the highest of all builds on all processors; the row above has \
-            means over many builds.";
+        let said = "**One build**: the lowest and the highest of all builds on all of its processors; the row above \
+            has means over many builds.";
         notes.push(said.to_owned());
     }
     let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {

@@ -40,6 +40,25 @@ fn of<'a>(observations: &'a [Value], server: &str) -> &'a Value {
 }
 
 #[test]
+fn a_request_has_a_connection_of_its_own_where_none_is_kept() {
+    let arms = "[[arm]]\nname = \"actix-closing\"\nserver = \"actix\"\nsettings = { keep_alive = false }\n";
+    let head =
+        "workloads = [\"getBalance\"]\nconnections = [4]\ncomparisons = [[\"actix-closing\", \"actix\"]]";
+    let Some(bench) = small(head, arms, 50) else { return };
+    let observations = ran(&bench);
+    let (closing, kept) = (of(&observations, "actix-closing"), of(&observations, "actix"));
+    let (answered, opened) =
+        (closing["load"]["succeeded"].as_u64(), closing["network"]["passive_opens"].as_u64());
+    assert!(answered > Some(10) && opened >= answered, "{closing}");
+    assert_eq!(
+        (closing["connecting"].is_null(), kept["connecting"]["held"].as_u64()),
+        (true, Some(4)),
+        "{kept}"
+    );
+    assert!(bench.report().contains("a connection for each request"), "{}", bench.report());
+}
+
+#[test]
 fn the_calls_of_a_batch_are_those_that_the_server_counted() {
     let arms = "[[arm]]\nname = \"actix-b10\"\nserver = \"actix\"\nsettings = { batch = 10 }\n\
                 [[arm]]\nname = \"actix-ws-b10\"\nserver = \"actix\"\nsettings = { batch = 10, transport \

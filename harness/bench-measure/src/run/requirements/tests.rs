@@ -72,7 +72,11 @@ fn a_server_and_a_load_tool_that_can_not_meet_are_named() {
     assert!(refusal.contains("batches of 10") && refusal.contains("leave batch out"), "{refusal}");
     let (rates, _) = shipped().campaign("websocket-rates").unwrap();
     assert!(said(&rates, "actix", batch()).unwrap().contains("closed loops alone"));
+    let closing = || Overrides { keep_alive: Some(false), ..own(None, None) };
+    let refusal = said(&campaign, "actix", closing()).unwrap();
+    assert!(refusal.contains("rpc-load keeps its connections"), "{refusal}");
     let campaign = Campaign { tool: LoadTool::Bombardier, ..campaign };
+    assert_eq!(said(&campaign, "actix", closing()), None);
     let refusal = said(&campaign, "actix", batch()).unwrap();
     assert!(refusal.contains("bombardier can't send batches"), "{refusal}");
     let refusal = said(&campaign, "actix", own(websocket, None)).unwrap();

@@ -66,6 +66,7 @@ fn other_environment() -> Environment {
         transport: Some(Transport::WebSocket),
         in_flight: Some(7),
         batch: Some(7),
+        keep_alive: Some(false),
         network: Some(serde_json::from_str(r#"{"delay_ms": 0.0}"#).unwrap()),
         cpu_quota: Some(serde_json::from_str("0.5").unwrap()),
         cpuset: Some(serde_json::from_str(r#""0""#).unwrap()),
