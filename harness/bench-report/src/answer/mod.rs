@@ -168,7 +168,9 @@ fn disagreements(answer: &Answer) -> Vec<String> {
         let places = places.into_iter().map(|(place, servers)| servers.join(" and ") + &place);
         let places = list(places);
         if !places.is_empty() {
-            open.push(format!("{}: {places}", phrase(row)));
+            // The figures and the doubt of a row without models are of one run; that of the others is of all.
+            let from = if row.models.is_empty() { format!(" {}", row.from) } else { String::new() };
+            open.push(format!("{}{from}: {places}", phrase(row)));
         }
     }
     if !open.is_empty() {

@@ -128,10 +128,10 @@ fn pool(
             // The figures stay those of one run; whether servers differ is of all.
             (Topic::Rate, _) => {
                 let on = if processors == 0 { String::new() } else { format!(" on {processors} processors") };
-                format!("{}; ? and bold: [{runs} runs{on}][{link}])", row.from.trim_end_matches(')'))
+                format!("{}; ? and bold: [{runs} runs in all{on}][{link}])", row.from.trim_end_matches(')'))
             }
             (_, 0) => format!("([{runs} runs][{link}])"),
-            _ => format!("([range over {processors} processors, {runs} runs][{link}])"),
+            _ => format!("([range over {processors} processors, {runs} runs in all][{link}])"),
         };
     }
 }
