@@ -156,8 +156,8 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                 let place = match (less.as_slice(), more.as_slice()) {
                     _ if standings.len() == 1 => String::new(),
                     ([], []) => " everywhere".to_owned(),
-                    ([], sure) => open_on(&unresolved, "more", sure),
-                    (sure, _) => open_on(&unresolved, "less", sure),
+                    (_, []) => format!(" on {} (elsewhere surely less)", unresolved.join(" and ")),
+                    _ => format!(" on {} (elsewhere surely more)", unresolved.join(" and ")),
                 };
                 match places.iter_mut().find(|(known, _)| *known == place) {
                     Some((_, servers)) => servers.push(name),
@@ -165,8 +165,12 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                 }
             }
         }
-        let places = places.into_iter().map(|(place, servers)| servers.join(" and ") + &place);
-        let places = list(places);
+        let others = row.values.iter().flatten().count().saturating_sub(1);
+        let words = |(place, servers): (String, Vec<&str>)| match servers.len() == others && others > 1 {
+            true => format!("all{place}"),
+            false => servers.join(" and ") + &place,
+        };
+        let places = list(places.into_iter().map(words));
         if !places.is_empty() {
             // The figures and the doubt of a row without models are of one run; that of the others is of all.
             let from = if row.models.is_empty() { format!(" {}", row.from) } else { String::new() };
@@ -180,11 +184,6 @@ fn disagreements(answer: &Answer) -> Vec<String> {
         ));
     }
     said
-}
-
-/// Where a difference is open, and where it is sure.
-fn open_on(unresolved: &[String], sure: &str, on: &[String]) -> String {
-    format!(" on {} (surely {sure} on {})", unresolved.join(" and "), on.join(" and "))
 }
 
 /// `AMD EPYC 25/17` for `AMD EPYC (family 25, model 17)`.
