@@ -1,7 +1,7 @@
 //! Each server's ratio to the baseline with its interval and, behind it, the ratio of every block: a forest plot, equal
 //! at 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Run;
 use super::super::sections::is_duet;
@@ -9,6 +9,7 @@ use super::series::{known_colour, known_label, styles};
 use super::{COLOURS, Chart, Forest, Picture, Ratio, Ratios, Row, Style};
 use bench_analysis::pooled::{Across, Group, Model, PooledFigure};
 use bench_analysis::{Comparison, Finding, JUDGED};
+use bench_model::config::Placement;
 use bench_model::plan::short_labels;
 use bench_stats::Estimate;
 
@@ -69,7 +70,7 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
         ratios: shown.iter().map(|server| ratios[*server].take()).collect(),
     };
     let forest = Forest { names, columns: columns.into_iter().zip(all).map(take).collect() };
-    let chart = chart(run.label(baseline), forest, "its interval; dots: blocks");
+    let chart = chart(run.label(baseline), vec![forest], "its interval; dots: blocks");
     Some(Picture {
         file: "ratios.svg".to_owned(),
         alt: format!("Each server's requests/s and CPU per request over those of {}", run.label(baseline)),
@@ -78,34 +79,49 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
     })
 }
 
-/// Ratios of all kept runs of the newest builds to the baseline that most of them have; none where nothing was pooled
-/// of three runs on one model of processor. Of several models the bar is the range over them.
+/// Ratios of all kept runs of the newest builds to the baseline that most of them have: CPU time of pairs side by side,
+/// over many builds where these were measured, and below it rates. None where nothing was pooled of three runs on one
+/// model of processor. Of several models the bar is the range over them.
 pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
     let is_predicted = |model: &Model| model.pooled.is_some_and(|pooled| pooled.prediction.is_some());
-    let enough = |group: &&Group| group.newest && group.models.iter().any(is_predicted);
+    let is_cpu = |group: &Group| group.setting.figure == PooledFigure::Cpu;
+    let enough = |group: &&Group| {
+        let is_sharp = !is_cpu(group) || group.setting.placement == Placement::Duet;
+        is_sharp && group.newest && group.models.iter().any(is_predicted)
+    };
     let shown: Vec<&Group> = groups.iter().filter(enough).collect();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     shown.iter().for_each(|group| *counts.entry(&group.setting.over).or_default() += 1);
     let (baseline, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
     let shown: Vec<&Group> = shown.into_iter().filter(|group| group.setting.over == baseline).collect();
+    let of_figure = |falls: bool| {
+        let groups: Vec<&Group> = shown.iter().copied().filter(|group| is_cpu(group) == falls).collect();
+        forest(&groups, falls)
+    };
+    let forests = [true, false].into_iter().filter_map(of_figure).collect();
+    let key = match shown.iter().any(|group| group.across.is_some()) {
+        false => "the range in which one more run on this processor is expected; dots: runs",
+        true => "the range over models of processors; dots: runs",
+    };
+    Some(chart(known_label(baseline), forests, key))
+}
+
+/// Pooled ratios of one figure: a column for each request.
+fn forest(groups: &[&Group], falls: bool) -> Option<Forest> {
     let column = |group: &Group| {
         let setting = &group.setting;
-        let figure = match setting.figure {
-            PooledFigure::Cpu => "CPU/request",
-            PooledFigure::Rate => "requests/s",
-        };
+        let figure = if falls { "CPU/request" } else { "requests/s" };
         format!("{}: {figure}, {} conn.", setting.workload, setting.connections)
     };
-    let mut titles: Vec<(String, bool)> =
-        shown.iter().map(|group| (column(group), group.setting.figure == PooledFigure::Cpu)).collect();
-    titles.sort();
-    titles.dedup();
-    let mut names: Vec<String> = shown.iter().map(|group| group.setting.server.clone()).collect();
-    names.sort();
-    names.dedup();
+    let sorted = |of: &dyn Fn(&Group) -> String| {
+        let all: BTreeSet<String> = groups.iter().map(|group| of(group)).collect();
+        all.into_iter().collect::<Vec<_>>()
+    };
+    let (titles, names) = (sorted(&column), sorted(&|group| group.setting.server.clone()));
     let ratio = |title: &String, name: &String| {
         let of = |group: &&&Group| column(group) == *title && group.setting.server == *name;
-        let group = shown.iter().filter(of).max_by_key(|group| group.runs().count())?;
+        let group =
+            groups.iter().filter(of).max_by_key(|group| (group.setting.many_builds, group.runs().count()))?;
         let colour = known_colour(name).unwrap_or(COLOURS.len());
         let next = group.models.first()?.next_run();
         let (value, interval) = match group.across {
@@ -115,31 +131,30 @@ pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
         let blocks = group.runs().map(|run| run.ratio.value).collect();
         Some(Ratio { style: Style { colour, variant: 0 }, value, interval, blocks })
     };
-    let columns = titles.into_iter().map(|(title, falls)| {
-        let ratios = names.iter().map(|name| ratio(&title, name)).collect();
-        Ratios { title, falls, ratios }
-    });
-    let columns = columns.collect();
+    let columns: Vec<Ratios> = titles
+        .into_iter()
+        .map(|title| {
+            let ratios = names.iter().map(|name| ratio(&title, name)).collect();
+            Ratios { title, falls, ratios }
+        })
+        .collect();
     let names = short_labels(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
-    let key = match shown.iter().any(|group| group.across.is_some()) {
-        false => "the range in which one more run on this processor is expected; dots: runs",
-        true => "the range over models of processors; dots: runs",
-    };
-    Some(chart(known_label(baseline), Forest { names, columns }, key))
+    (!columns.is_empty()).then_some(Forest { names, columns })
 }
 
-fn chart(baseline: &str, forest: Forest, key: &str) -> Chart {
-    let falls = match forest.columns.iter().any(|column| column.falls) {
+fn chart(baseline: &str, forests: Vec<Forest>, key: &str) -> Chart {
+    let falls = match forests.iter().flat_map(|forest| &forest.columns).any(|column| column.falls) {
         true => ", so the scale of CPU/request falls to the right",
         false => "",
     };
     Chart {
         title: format!("Ratio to {baseline}"),
-        rows: vec![Row::Forest(forest)],
         note: format!(
             "Vertical line: equal; right of it is better{falls}. Large mark: the ratio; bar: {key}. Logarithmic \
-             scale, of the same length in all panels."
+             scale, of the same length in {}.",
+            if forests.len() > 1 { "panels next to each other" } else { "all panels" }
         ),
+        rows: forests.into_iter().map(Row::Forest).collect(),
         ..Chart::default()
     }
 }
