@@ -13,12 +13,15 @@ const FOREST_ROOM: f64 = 1.2;
 /// The width of a forest plot's values, which stand in panels of at least three times that.
 const VALUES: f64 = 92.0;
 
+/// The most room that the names of rows take.
+const NAMES: f64 = WIDTH * 0.5;
+
 impl Page {
     pub fn bars(&mut self, bars: &Bars) {
         let (thick, gap) = bars.sizes;
         let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(width).fold(0.0, f64::max);
         let names = longest(&mut bars.names.iter().map(|(name, _)| name.as_str()));
-        let left = 16.0 + names.min(WIDTH * 0.4) + 10.0;
+        let left = 16.0 + names.min(NAMES) + 10.0;
         let wide = (WIDTH - left - RIGHT) / bars.columns.len().max(1) as f64;
         if bars.columns.iter().any(|(title, _)| !title.is_empty()) {
             for (index, (title, _)) in bars.columns.iter().enumerate() {
@@ -30,7 +33,7 @@ impl Page {
         let mut tops = Vec::new();
         for (name, is_apart) in &bars.names {
             self.y += gap * if *is_apart { 2.5 } else { 1.0 };
-            self.text((left - 10.0, self.y + thick / 2.0), "end", "", name);
+            self.text_within(NAMES, (left - 10.0, self.y + thick / 2.0), "end", "", name);
             tops.push(self.y);
             self.y += thick;
         }
@@ -95,11 +98,11 @@ impl Page {
         let Some((low, high)) = range(&axis, all().flat_map(ends)) else { return };
         let values = (low * FOREST_ROOM, high / FOREST_ROOM);
         let names = forest.names.iter().map(|name| width(name)).fold(0.0, f64::max);
-        let left = 16.0 + names.min(WIDTH * 0.4) + 14.0;
+        let left = 16.0 + names.min(NAMES) + 14.0;
         let wide = (WIDTH - left - RIGHT) / forest.columns.len().max(1) as f64;
         let (begin, end) = (self.y + LINE, self.y + LINE + ROW * forest.names.len() as f64);
         for (row, name) in forest.names.iter().enumerate() {
-            self.text((left - 14.0, begin + ROW * (row as f64 + 0.5)), "end", "", name);
+            self.text_within(NAMES, (left - 14.0, begin + ROW * (row as f64 + 0.5)), "end", "", name);
         }
         for (place, Ratios { title, falls, ratios }) in forest.columns.iter().enumerate() {
             let left = left + place as f64 * wide;

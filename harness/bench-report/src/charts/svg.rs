@@ -108,6 +108,12 @@ impl Page {
         self.elements.push(Element { shape, paint, end: format!(">{}</text>", escaped(text)) });
     }
 
+    /// A text in smaller letters where it would not fit.
+    pub fn text_within(&mut self, room: f64, at: (f64, f64), anchor: &str, more: &str, text: &str) {
+        let smaller = format!("{more} font-size=\"{}\"", px(FONT * room / width(text)));
+        self.text(at, anchor, if width(text) > room { &smaller } else { more }, text);
+    }
+
     fn heading(&mut self, text: &str, x: f64) {
         self.text((x, self.y + LINE / 2.0), "start", &format!(" font-size=\"{TITLE}\""), text);
         self.y += LINE + 6.0;
@@ -163,7 +169,8 @@ impl Page {
             if ranges.is_some() {
                 let middle = (top + bottom) / 2.0;
                 let turned = format!(" transform=\"rotate(-90 14 {middle:.1})\"");
-                self.text((14.0, middle), "middle", &turned, &plot.axes[1].name);
+                let room = bottom - top + 2.0 * LINE;
+                self.text_within(room, (14.0, middle), "middle", &turned, &plot.axes[1].name);
                 if !plot.axes[0].name.is_empty() {
                     let middle = (LEFT + WIDTH - RIGHT) / 2.0;
                     self.text((middle, self.y + LINE / 2.0), "middle", "", &plot.axes[0].name);
