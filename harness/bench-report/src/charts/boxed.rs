@@ -41,7 +41,8 @@ pub(crate) fn chart(run: &Run) -> Option<Chart> {
             servers.push(server);
         }
     }
-    let key = |server: &&str| (Key::Line(style_of(run, server), 2.0, Mark::Full), (*server).to_owned());
+    let key =
+        |server: &&str| (Key::Line(style_of(run, server), 2.0, Mark::Full), run.plan.label_of_entry(server));
     let plot = Plot {
         title: String::new(),
         axes: [Axis::linear("connections", thousands), Axis::linear("group's memory, MiB", short)],
