@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_for_each_request_is_one_that_the_server_is_told_to_close() {
+    fn a_server_closes_the_connection_of_each_request() {
         let closes = |close_each| {
             let load = Load { close_each, ..load(1_000) };
             arguments(&load, "{}", "http://a/", &[]).windows(2).any(|two| two == ["-H", "Connection: close"])
