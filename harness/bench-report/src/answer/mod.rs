@@ -9,6 +9,7 @@ use super::charts::{self, Picture};
 use super::format::{Table, bytes, capitalised, dash, list, percent, sections, spanned, thousands, time_us};
 use bench_analysis::Better;
 use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Standing, Topic, Value};
+use bench_analysis::pooled::ends;
 use bench_system::readable_numbers::rounded;
 
 pub(super) use pooled::of_runs;
@@ -123,8 +124,7 @@ fn shown(row: &AnswerRow, servers: &[usize]) -> String {
 }
 
 fn range(row: &AnswerRow, servers: &[usize]) -> Option<(f64, f64)> {
-    let ranges = servers.iter().filter_map(|server| row.range(*server));
-    ranges.reduce(|(low, high), (other_low, other_high)| (low.min(other_low), high.max(other_high)))
+    ends(servers.iter().filter_map(|server| row.range(*server)))
 }
 
 /// Where processors decide how a server stands to the baseline: a sentence for each that is better on one and worse on
