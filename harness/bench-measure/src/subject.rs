@@ -26,7 +26,7 @@ use bench_model::workload::Opening;
 use bench_system::cgroup::{Cgroup, OutOfMemory, Usage};
 use bench_system::foreign_text::{bounded, last_line};
 use bench_system::interrupt::Interrupt;
-use bench_system::probe::resources::{open_files, settle};
+use bench_system::probe::resources::{AT_REST, open_files, settle};
 
 pub use builds::{build, build_in};
 pub use files::{Files, prepare};
@@ -121,7 +121,7 @@ impl Subject {
                 let found = server.target_at(&at.url).and_then(|target| find_running(&target));
                 let (target, process) = found.with_context(|| format!("server {}", server.name))?;
                 if let Some(pid) = process.pid() {
-                    settle(interrupt, || open_files(pid))?;
+                    settle(interrupt, AT_REST, || open_files(pid))?;
                 }
                 let ready = serde_json::json!({ "running": at.url });
                 return Ok(Self {
@@ -297,7 +297,7 @@ fn wait_until_ready(
         }
     }
     // The connection that showed that it is ready is not to be taken for a file of its own.
-    settle(interrupt, || open_files(process.pid()))?;
+    settle(interrupt, AT_REST, || open_files(process.pid()))?;
     Ok((listen.to_owned(), None, Value::Null))
 }
 

@@ -274,15 +274,6 @@ impl Server {
         self.upstream.iter().filter_map(|upstream| upstream.entry.as_ref()).chain(std::iter::once(self))
     }
 
-    /// The server, of whose metrics nothing is read.
-    #[must_use]
-    pub fn without_metrics(mut self) -> Self {
-        if let Ready::Line(places) = &mut self.ready {
-            places.metrics = None;
-        }
-        self
-    }
-
     /// Whether it has metrics of the harness's kind.
     pub fn has_metrics(&self) -> bool {
         matches!(&self.ready, Ready::Line(places) if places.metrics.is_some())

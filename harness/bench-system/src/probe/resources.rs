@@ -73,8 +73,11 @@ pub fn held(pid: u32, at_rest: AtRest) -> Option<u64> {
 /// How long a server may take to close connections.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// A server that closes nothing for this long keeps what it has open.
-const UNCHANGED: Duration = Duration::from_millis(50);
+/// A server that closes nothing for this long keeps what it has open. It is waited for after each start.
+pub const AT_REST: Duration = Duration::from_millis(50);
+
+/// The same of connections, all of which a server closes: longer, since on a busy machine it may not have run yet.
+pub const NO_CONNECTION: Duration = Duration::from_millis(500);
 
 /// The usual time between two readings.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -137,11 +140,11 @@ pub fn sample(pid: u32, at_rest: AtRest, window: Duration, listening: Option<Lis
 }
 
 /// Waits until a process has closed the connections of an earlier client, so that they are not taken for others: until
-/// `open`, which counts what it has open, becomes 0 or does not become less for some time.
+/// `open`, which counts what it has open, becomes 0 or does not become less for the time `unchanged`.
 ///
 /// # Errors
 /// An interrupt.
-pub fn settle(interrupt: &Interrupt, open: impl Fn() -> Option<u64>) -> Result<()> {
+pub fn settle(interrupt: &Interrupt, unchanged: Duration, open: impl Fn() -> Option<u64>) -> Result<()> {
     let (mut least, mut changed) = (u64::MAX, Instant::now());
     interrupt.wait(SETTLING, || {
         // A server that has ended meanwhile is found by whoever measures it.
@@ -149,7 +152,7 @@ pub fn settle(interrupt: &Interrupt, open: impl Fn() -> Option<u64>) -> Result<(
         if open < least {
             (least, changed) = (open, Instant::now());
         }
-        Ok((open == 0 || changed.elapsed() >= UNCHANGED).then_some(()))
+        Ok((open == 0 || changed.elapsed() >= unchanged).then_some(()))
     })?;
     Ok(())
 }

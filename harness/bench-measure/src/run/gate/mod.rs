@@ -13,7 +13,7 @@ use self::instructions::Counter;
 use super::resolved_with;
 use crate::subject::{self, layouts::build_in};
 use bench_model::config::layouts::{self, Layouts, can_be_drawn};
-use bench_model::config::{Campaign, ConfigDir, Percent, Server};
+use bench_model::config::{Campaign, ConfigDir, Percent, Ready, Server};
 use bench_model::plan::Plan;
 use bench_model::provenance::sources;
 use bench_model::results::RunFolder;
@@ -135,7 +135,11 @@ impl Sides {
         for mut now in servers {
             let mut base = at_base(&checkout, question.entries(), &now)?;
             if question.without_counters {
-                (now, base) = (now.without_metrics(), base.without_metrics());
+                for side in [&mut now, &mut base] {
+                    if let Ready::Line(places) = &mut side.ready {
+                        places.metrics = None;
+                    }
+                }
             }
             match !question.all && is_same(&checkout, &now, &base) {
                 true => same.push(now.name),

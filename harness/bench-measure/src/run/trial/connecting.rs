@@ -11,7 +11,7 @@ use super::Seen;
 use crate::owned_process::Owned;
 use bench_model::observation::Connecting;
 use bench_system::interrupt::Interrupt;
-use bench_system::probe::resources::{held, settle};
+use bench_system::probe::resources::{NO_CONNECTION, held, settle};
 
 /// Usual time between two counts of the server's open files.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -63,7 +63,7 @@ impl Holding {
     /// # Errors
     /// An interrupt.
     pub(super) fn settle(&self, interrupt: &Interrupt) -> Result<()> {
-        settle(interrupt, || held(self.seen.pid, self.seen.at_rest))
+        settle(interrupt, NO_CONNECTION, || held(self.seen.pid, self.seen.at_rest))
     }
 }
 
