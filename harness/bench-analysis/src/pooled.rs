@@ -158,7 +158,7 @@ pub struct RunRatio {
     /// The standard error of its logarithm within the run; none where the run has too few blocks for an interval.
     pub log_standard_error: Option<f64>,
     /// The smallest and the largest ratio of one build of each server: of a run whose blocks draw builds, of its
-    /// blocks; else the ends of its interval, since all of it is of one build.
+    /// blocks; else its ratio twice, since all of it is of one build.
     #[serde(default)]
     pub one_build: Option<(f64, f64)>,
 }
@@ -333,7 +333,7 @@ fn run_ratio(source: &Source<'_>, finding: &Finding, blocks: &[f64]) -> RunRatio
         log_standard_error,
         one_build: match plan.campaign.layouts {
             Some(_) => ends(blocks.iter().map(|ratio| (*ratio, *ratio))),
-            None => finding.ratio.interval,
+            None => Some((finding.ratio.value, finding.ratio.value)),
         },
     }
 }
