@@ -26,7 +26,8 @@ use bench_model::workload::Opening;
 use bench_system::cgroup::{Cgroup, OutOfMemory, Usage};
 use bench_system::foreign_text::{bounded, last_line};
 use bench_system::interrupt::Interrupt;
-use bench_system::probe::resources::{AT_REST, open_files, settle};
+use bench_system::probe::listening_process::connections_to;
+use bench_system::probe::resources::settle;
 
 pub use builds::{build, build_in};
 pub use files::{Files, prepare};
@@ -121,7 +122,7 @@ impl Subject {
                 let found = server.target_at(&at.url).and_then(|target| find_running(&target));
                 let (target, process) = found.with_context(|| format!("server {}", server.name))?;
                 if let Some(pid) = process.pid() {
-                    settle(interrupt, AT_REST, || open_files(pid))?;
+                    all_closed(pid, target.addr(), interrupt)?;
                 }
                 let ready = serde_json::json!({ "running": at.url });
                 return Ok(Self {
@@ -296,9 +297,14 @@ fn wait_until_ready(
             answers(process, READY_WITHIN, &lacks, interrupt, || Ok(TcpStream::connect(listen).is_ok()))?;
         }
     }
-    // The connection that showed that it is ready is not to be taken for a file of its own.
-    settle(interrupt, AT_REST, || open_files(process.pid()))?;
+    all_closed(process.pid(), listen, interrupt)?;
     Ok((listen.to_owned(), None, Value::Null))
+}
+
+/// Waits until a server has closed the connection that showed that it is ready, which is not to be taken for a file of
+/// its own. Other clients may keep theirs.
+fn all_closed(pid: u32, addr: &str, interrupt: &Interrupt) -> Result<()> {
+    settle(interrupt, || connections_to(pid, addr))
 }
 
 fn read_ready_line(

@@ -1,8 +1,10 @@
-//! Which process listens at an address: read from `/proc`, once, before anything is measured.
+//! Which process listens at an address, and which connections its port has: read from `/proc`, before anything is
+//! measured.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::path::{Path, PathBuf};
 
-use procfs::net::{TcpState, tcp, tcp6};
+use procfs::net::{TcpState, UnixState, tcp, tcp6};
 use procfs::process::{FDTarget, Process, all_processes};
 
 /// The process of this machine that listens at an address, at one port of all addresses included. `None` where there is
@@ -22,6 +24,31 @@ pub fn listener_at(addr: SocketAddrV4) -> Option<u32> {
     u32::try_from(process.pid).ok()
 }
 
+/// Connections to an address (`HOST:PORT`, or the path of a socket), in the network of a process, that its server has
+/// not closed: also those that it has not accepted yet, and those that only the client has closed. `None` where they
+/// can't be read.
+pub fn connections_to(pid: u32, addr: &str) -> Option<u64> {
+    let process = Process::new(i32::try_from(pid).ok()?).ok()?;
+    let open = if addr.starts_with('/') {
+        let is_open = |state: &UnixState| matches!(state, UnixState::CONNECTING | UnixState::CONNECTED);
+        let to_it = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new(addr));
+        process.unix().ok()?.into_iter().filter(|entry| to_it(&entry.path) && is_open(&entry.state)).count()
+    } else {
+        let port: u16 = addr.rsplit_once(':')?.1.parse().ok()?;
+        let is_open = |state: &TcpState| matches!(state, TcpState::Established | TcpState::CloseWait);
+        // A machine without IPv6 has no table of it.
+        let entries = process.tcp().ok()?.into_iter().chain(process.tcp6().unwrap_or_default());
+        entries.filter(|entry| entry.local_address.port() == port && is_open(&entry.state)).count()
+    };
+    Some(open as u64)
+}
+
+/// Whether a process has opened a socket. `None` where its files can't be read.
+pub fn has_socket(pid: u32) -> Option<bool> {
+    let mut files = Process::new(i32::try_from(pid).ok()?).ok()?.fd().ok()?.flatten();
+    Some(files.any(|file| matches!(file.target, FDTarget::Socket(_))))
+}
+
 /// Whether a socket that listens at `local` takes connections to an address.
 fn takes(local: SocketAddr, addr: SocketAddrV4) -> bool {
     let ip = local.ip().to_canonical();
@@ -30,7 +57,8 @@ fn takes(local: SocketAddr, addr: SocketAddrV4) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::{UnixListener, UnixStream};
 
     use super::*;
 
@@ -44,6 +72,36 @@ mod tests {
             drop(listener);
             assert_eq!(listener_at(addr), None, "{bound}");
         }
+    }
+
+    #[test]
+    fn a_connection_counts_until_the_server_has_closed_it_too() {
+        let own = std::process::id();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        counts(&addr.to_string(), || TcpStream::connect(addr).unwrap(), || listener.accept().unwrap().0);
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let connect = || UnixStream::connect(&path).unwrap();
+        counts(path.to_str().unwrap(), connect, || listener.accept().unwrap().0);
+
+        assert_eq!(has_socket(own), Some(true));
+        assert_eq!((connections_to(u32::MAX, &addr.to_string()), has_socket(u32::MAX)), (None, None));
+        assert_eq!(connections_to(own, "no port"), None);
+    }
+
+    fn counts<S>(addr: &str, connect: impl Fn() -> S, accept: impl Fn() -> S) {
+        let count = || connections_to(std::process::id(), addr);
+        assert_eq!(count(), Some(0));
+        let client = connect();
+        assert_eq!(count(), Some(1), "not accepted yet");
+        let server = accept();
+        drop(client);
+        assert_eq!(count(), Some(1), "closed by the client alone");
+        drop(server);
+        assert_eq!(count(), Some(0));
     }
 
     #[test]

@@ -11,12 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::listen_queue::Listening;
-use super::proc_reader::Reader;
+use super::proc_reader::{Reader, open_files};
 use super::process_usage::thread_cpu_s;
 use super::watcher::Watcher;
 use crate::interrupt::Interrupt;
-
-pub use super::proc_reader::open_files;
 
 /// One moment of a server. Counts and times are since the window's start; what the machine lacks is left out.
 #[skip_serializing_none]
@@ -73,11 +71,8 @@ pub fn held(pid: u32, at_rest: AtRest) -> Option<u64> {
 /// How long a server may take to close connections.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// A server that closes nothing for this long keeps what it has open. It is waited for after each start.
-pub const AT_REST: Duration = Duration::from_millis(50);
-
-/// The same of connections, all of which a server closes: longer, since on a busy machine it may not have run yet.
-pub const NO_CONNECTION: Duration = Duration::from_millis(500);
+/// A server that closes none for this long keeps what it has open: long, since on a busy machine it may not have run.
+const UNCHANGED: Duration = Duration::from_millis(500);
 
 /// The usual time between two readings.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -140,11 +135,11 @@ pub fn sample(pid: u32, at_rest: AtRest, window: Duration, listening: Option<Lis
 }
 
 /// Waits until a process has closed the connections of an earlier client, so that they are not taken for others: until
-/// `open`, which counts what it has open, becomes 0 or does not become less for the time `unchanged`.
+/// `open`, which counts them, becomes 0 or does not become less for half a second.
 ///
 /// # Errors
 /// An interrupt.
-pub fn settle(interrupt: &Interrupt, unchanged: Duration, open: impl Fn() -> Option<u64>) -> Result<()> {
+pub fn settle(interrupt: &Interrupt, open: impl Fn() -> Option<u64>) -> Result<()> {
     let (mut least, mut changed) = (u64::MAX, Instant::now());
     interrupt.wait(SETTLING, || {
         // A server that has ended meanwhile is found by whoever measures it.
@@ -152,7 +147,7 @@ pub fn settle(interrupt: &Interrupt, unchanged: Duration, open: impl Fn() -> Opt
         if open < least {
             (least, changed) = (open, Instant::now());
         }
-        Ok((open == 0 || changed.elapsed() >= unchanged).then_some(()))
+        Ok((open == 0 || changed.elapsed() >= UNCHANGED).then_some(()))
     })?;
     Ok(())
 }

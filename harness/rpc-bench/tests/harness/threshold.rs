@@ -251,7 +251,7 @@ fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
         of_them.map(|trial| trial["outcome"]["kind"].as_str().unwrap()).collect()
     };
     assert_eq!(kinds(&|count| count == 64), ["not_held", "not_held"]);
-    assert!(kinds(&|count| count < 64).iter().all(|kind| *kind == "completed"));
+    assert!(kinds(&|count| count < 64).iter().all(|kind| *kind == "completed"), "{}", stderr(&output));
     let held = all.iter().filter(|trial| trial["connections"] == 32);
     for trial in held {
         let (connecting, took_s) =

@@ -11,7 +11,7 @@ use super::Seen;
 use crate::owned_process::Owned;
 use bench_model::observation::Connecting;
 use bench_system::interrupt::Interrupt;
-use bench_system::probe::resources::{NO_CONNECTION, held, settle};
+use bench_system::probe::resources::{held, settle};
 
 /// Usual time between two counts of the server's open files.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -30,13 +30,15 @@ pub(super) struct Holding {
 
 impl Holding {
     /// Waits until a server holds 99 % of the requested connections, the load tool ends, or connecting has taken too
-    /// long. `None` where its open files can't be read.
+    /// long since this call. How long it took counts from when the tool was `started`. `None` where the server's open
+    /// files can't be read.
     ///
     /// # Errors
     /// An interrupt, or the tool's state can't be read.
     pub(super) fn connect(
         &self,
         requested: u32,
+        started: Instant,
         tool: &mut Owned,
         interrupt: &Interrupt,
     ) -> Result<Option<Connecting>> {
@@ -48,7 +50,7 @@ impl Holding {
             let Some(open) = held(self.seen.pid, self.seen.at_rest) else { return Ok(None) };
             connecting.held = connecting.held.max(open);
             if open >= enough(requested) {
-                connecting.took_ms = Some(began.elapsed().as_millis() as u64);
+                connecting.took_ms = Some(started.elapsed().as_millis() as u64);
                 return Ok(Some(connecting));
             }
             let pause = PAUSE.max(counting.elapsed() * PAUSE_PER_COUNT);
@@ -63,7 +65,7 @@ impl Holding {
     /// # Errors
     /// An interrupt.
     pub(super) fn settle(&self, interrupt: &Interrupt) -> Result<()> {
-        settle(interrupt, NO_CONNECTION, || held(self.seen.pid, self.seen.at_rest))
+        settle(interrupt, || held(self.seen.pid, self.seen.at_rest))
     }
 }
 
@@ -105,22 +107,24 @@ mod tests {
             let began = Instant::now();
             ((0..300).map(|_| File::open("/dev/null").unwrap()).collect::<Vec<_>>(), began)
         });
-        let connecting = holding.connect(200, &mut sleep("60"), &interrupt).unwrap().unwrap();
+        let connecting = holding.connect(200, Instant::now(), &mut sleep("60"), &interrupt).unwrap().unwrap();
         let ended = Instant::now();
         assert!(connecting.took_ms.is_some(), "{connecting:?}");
         let (_files, began) = opening.join().unwrap();
         assert!(ended > began, "it waited until there were connections");
 
         let holding = Holding { allowed_ms: 20, ..holding };
-        let connecting = holding.connect(50_000, &mut sleep("60"), &interrupt).unwrap().unwrap();
+        let connecting =
+            holding.connect(50_000, Instant::now(), &mut sleep("60"), &interrupt).unwrap().unwrap();
         assert_eq!((connecting.took_ms, connecting.requested), (None, 50_000));
         assert!(connecting.held < 49_500, "{connecting:?}");
 
         let holding = Holding { allowed_ms: 600_000, ..holding };
-        let connecting = holding.connect(50_000, &mut sleep("0"), &interrupt).unwrap().unwrap();
+        let connecting =
+            holding.connect(50_000, Instant::now(), &mut sleep("0"), &interrupt).unwrap().unwrap();
         assert_eq!(connecting.took_ms, None, "the load tool ended before");
 
         let gone = Holding { seen: Seen { pid: u32::MAX / 4, ..seen }, ..holding };
-        assert_eq!(gone.connect(1, &mut sleep("60"), &interrupt).unwrap(), None);
+        assert_eq!(gone.connect(1, Instant::now(), &mut sleep("60"), &interrupt).unwrap(), None);
     }
 }

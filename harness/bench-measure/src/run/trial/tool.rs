@@ -10,7 +10,7 @@ mod tests;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use rustix::process::Signal;
@@ -33,12 +33,16 @@ use bench_model::target::Target;
 use bench_model::workload::requests::Known;
 use bench_system::foreign_text::{beginning_of, last_line};
 use bench_system::interrupt::{Interrupt, Interrupted};
+use bench_system::probe::listening_process::has_socket;
 use bench_system::probe::process_usage::{CpuTime, cpu_time};
 use bench_system::probe::resources::{AtRest, ResourceSample, Sampled, sample};
 use bench_system::probe::watcher::Watcher;
 
 /// How long a load tool may take beyond its window and its timeout.
 pub(in crate::run) const TOOL_GRACE: Duration = Duration::from_secs(10);
+
+/// How long a load tool may take to open its first connection.
+const FIRST_CONNECTION: Duration = Duration::from_secs(10);
 
 /// How long a tool may take to record one request after the window.
 pub(in crate::run) const WRITING: Duration = Duration::from_micros(50);
@@ -250,12 +254,15 @@ impl Runner<'_> {
         let (driver, program) = (tool.driver(), &self.tools.get(*tool)?.path);
         let (stdout, stderr) = (prepared.stdout(), prepared.path("stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
-        let began = SystemTime::now();
+        let (began, started) = (SystemTime::now(), Instant::now());
         let limits = Limits { niceness: prepared.niceness, ..Limits::default() };
         let mut tool = Owned::spawn_with(program, &invocation.args, &output, self.placement, limits)?;
         let watched = (!load.stages.is_empty()).then(|| watch_cpu(tool.pid(), load));
+        if invocation.interrupted {
+            self.wait_for_first_connection(&mut tool)?;
+        }
         let connecting = match holding {
-            Some(holding) => holding.connect(load.connections, &mut tool, self.interrupt)?,
+            Some(holding) => holding.connect(load.connections, started, &mut tool, self.interrupt)?,
             None => None,
         };
         let is_short = connecting.is_some_and(|connecting| connecting.took_ms.is_none());
@@ -340,6 +347,16 @@ impl Runner<'_> {
         let said = || last_line(&stderr.0).unwrap_or_else(|| "it said nothing".to_owned());
         ensure!(ended_well, "{own_name} can't read the results of {name}: {}", said());
         reading
+    }
+
+    /// Waits until a load tool has opened a connection. Before that an interrupt ends it without a result, since it may
+    /// not watch for one yet.
+    fn wait_for_first_connection(&self, tool: &mut Owned) -> Result<()> {
+        let pid = tool.pid();
+        self.interrupt.wait(FIRST_CONNECTION, || {
+            Ok((tool.ended()?.is_some() || has_socket(pid).unwrap_or(true)).then_some(()))
+        })?;
+        Ok(())
     }
 
     /// Waits for a load tool to end well, whose window is over. The last line in the first of the files `said` that
