@@ -97,7 +97,8 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         };
         let times: Vec<String> = rows().map(times).collect();
         return format!(
-            "With {baseline} as 1: {}. So {} times the requests for the same CPU of the server.{ties}",
+            "With {baseline} as 1{}: {}. So {} times the requests for the same CPU of the server.{ties}",
+            over_processors(rows()),
             of.join(", "),
             times.join(" and ")
         );
@@ -111,6 +112,14 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         format!("{phrase}: {}{from}.", against(answer, row, servers, other))
     };
     rows().map(of).collect::<Vec<_>>().join(" ") + &ties
+}
+
+/// ` (each a range over 3 processors)`, where the rows are figures of that many.
+fn over_processors<'a>(rows: impl Iterator<Item = &'a AnswerRow>) -> String {
+    match rows.map(|row| row.models.len()).max() {
+        Some(processors) if processors > 1 => format!(" (each a range over {processors} processors)"),
+        _ => String::new(),
+    }
 }
 
 /// `2.10 ms (jsonrpc-core: 4.30 ms)`.
@@ -153,11 +162,14 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                     list(more)
                 ));
             } else if !unresolved.is_empty() {
+                let on = |processors: &[String]| {
+                    processors.iter().map(|name| numbers(name)).collect::<Vec<_>>().join(" and ")
+                };
                 let place = match (less.as_slice(), more.as_slice()) {
                     _ if standings.len() == 1 => String::new(),
                     ([], []) => " everywhere".to_owned(),
-                    (_, []) => format!(" on {} (elsewhere surely less)", unresolved.join(" and ")),
-                    _ => format!(" on {} (elsewhere surely more)", unresolved.join(" and ")),
+                    (less, []) => format!(" on {} (surely less on {})", on(&unresolved), on(less)),
+                    (_, more) => format!(" on {} (surely more on {})", on(&unresolved), on(more)),
                 };
                 match places.iter_mut().find(|(known, _)| *known == place) {
                     Some((_, servers)) => servers.push(name),
@@ -193,6 +205,11 @@ fn short(processor: &str) -> String {
         Some(format!("{name} {family}/{model}"))
     });
     numbers.unwrap_or_else(|| processor.to_owned())
+}
+
+/// `25/17` for `AMD EPYC 25/17`.
+fn numbers(short: &str) -> &str {
+    short.rsplit(' ').next().unwrap_or(short)
 }
 
 /// The server that is furthest behind the best.
