@@ -48,6 +48,11 @@ fn named(bench: &Bench) -> (Vec<CauseKind>, String) {
 fn names_only(bench: &Bench, kind: CauseKind, words: &[&str]) -> String {
     let (kinds, report) = named(bench);
     assert_eq!(kinds, [kind], "{report}\n{:#?}", bench.observations());
+    has_words(&report, words)
+}
+
+/// The report's section on causes, which has these words.
+fn has_words(report: &str, words: &[&str]) -> String {
     let section = report.split("## Why it fails").nth(1).and_then(|rest| rest.split("\n## ").next());
     let section = section.unwrap_or_else(|| panic!("no section in {report}"));
     for word in words {
@@ -137,8 +142,29 @@ fn a_scheduler_that_starves_connections_is_named() {
         eprintln!("SKIPPED: on one core the load tool waits for the worker");
         return;
     }
-    let Some(bench) = Bench::new(1) else { return };
-    let _turn = listen_queues_in_turn();
+    for _ in 0..3 {
+        let Some(bench) = starving() else { return };
+        let turn = listen_queues_in_turn();
+        let (kinds, report) = named(&bench);
+        drop(turn);
+        // Where other processes keep the load tool from its turn, the worker empties its queue and no connection
+        // starves: half of the requests are then slow, not a few.
+        let observations = bench.observations();
+        let p50_us = observations[0]["outcome"]["load"]["latency_us"]["p50"].as_f64();
+        if p50_us.is_some_and(|p50_us| p50_us > 200_000.0) {
+            continue;
+        }
+        assert_eq!(kinds, [CauseKind::SchedulerStarved], "{report}\n{observations:#?}");
+        let words = ["starved by the scheduler", "of 500 connections", "its 1 worker", "once in 61 polls"];
+        has_words(&report, &words);
+        return;
+    }
+    eprintln!("SKIPPED: other processes had the processors in three trials, so that no connection starved");
+}
+
+/// One worker that takes connections from the other queue once in 61 polls, under many of them.
+fn starving() -> Option<Bench> {
+    let bench = Bench::new(1)?;
     let program = bench.link("server-axum");
     bench.write(
         "servers.toml",
@@ -161,8 +187,7 @@ fn a_scheduler_that_starves_connections_is_named() {
     ] {
         bench.replace("campaigns/tiny.toml", from, to);
     }
-    let words = ["starved by the scheduler", "of 500 connections", "its 1 worker", "once in 61 polls"];
-    names_only(&bench, CauseKind::SchedulerStarved, &words);
+    Some(bench)
 }
 
 #[test]
