@@ -232,6 +232,8 @@ impl Campaign {
             warmup_ms: duets.warmup_ms,
             window_ms: duets.window_ms,
             environment: Environment { placement: Placement::Duet, ..self.environment.clone() },
+            // They are of servers that ran alone.
+            views: Vec::new(),
             open: None,
             ..self.part(&format!("{}-duets", self.name))
         })

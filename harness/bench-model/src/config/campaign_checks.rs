@@ -46,6 +46,13 @@ impl Campaign {
                 "field environment.placement: duet runs pairs of servers, and {:?} is compared with none",
                 alone.map_or("", String::as_str)
             );
+            let pairless = self.views.iter().find(|view| view.over.is_empty());
+            ensure!(
+                pairless.is_none(),
+                "[[view]] {:?}: field over: with placement = \"duet\" it says which pairs run at the same time, and \
+                 their ratios are all that is shown; give it, or leave the view out",
+                pairless.map_or("", |view| &view.title)
+            );
         }
         if let Some(duets) = self.duet_campaign() {
             ensure!(!duets.servers.is_empty(), "field duets: no servers are compared; name a baseline");

@@ -225,12 +225,23 @@ fn duets_run_the_pairs_of_the_views_ratios() {
         let of = |allocator: &str| format!("{server}-allocator-{allocator}-threads-{threads}");
         (of("system"), of("jemalloc"))
     };
-    let mut read: Campaign = toml::from_str(&format!(
-        "why = \"w\"\nmax_blocks = 2\nseed = 1\nwarmup_ms = 500\nwindow_ms = 1000\ntimeout_ms = 2000\n{text}\
-         [environment]\ntuning = \"equal\"\nplacement = \"duet\"\naccounts = 10\nslots = 10\nledger_seed = 1\n"
-    ))
-    .unwrap();
-    read.expand(&variants()).unwrap();
+    let of_duets = |text: &str| {
+        let mut read: Campaign = toml::from_str(&format!(
+            "why = \"w\"\nmax_blocks = 2\nseed = 1\nwarmup_ms = 500\nwindow_ms = 1000\ntimeout_ms = 2000\n{text}\
+             [environment]\ntuning = \"equal\"\nplacement = \"duet\"\naccounts = 10\nslots = 10\n\
+             ledger_seed = 1\n"
+        ))
+        .unwrap();
+        read.expand(&variants()).unwrap();
+        read.servers.extend(read.arms.iter().map(|arm| arm.name.clone()));
+        read
+    };
+    let read = of_duets(&text);
+    read.check().unwrap();
+    let pairless =
+        of_duets(&format!("{text}[[view]]\ntitle = \"u\"\nfigure = \"p99_us\"\nx = \"threads\"\n"));
+    let error = format!("{:#}", pairless.check().unwrap_err());
+    assert!(error.contains("[[view]] \"u\": field over"), "{error}");
     assert_eq!(read.comparisons, [pair("legacy", 1), pair("legacy", 2), pair("actix", 1), pair("actix", 2)]);
     assert!(campaign(&text).unwrap().comparisons.is_empty(), "a sweep compares nothing by itself");
 }
