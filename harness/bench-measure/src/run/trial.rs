@@ -246,14 +246,15 @@ impl Bench<'_> {
         let stays = keeps && self.plan.campaign.stages.is_none();
         let holds = self.plan.hosts.is_none() && trial.rate.is_none() && stays;
         let holding = seen.filter(|_| holds).map(|seen| Holding { seen, allowed_ms });
+        let capture = self.capture(trial, &subject.target)?;
+        let ready = self.prepare_window(trial, workload, &subject.target, window_ms, holding)?;
+        let counts = counts::read(subject)?;
+        // The connection that read the counts is one of those that must be gone.
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;
         }
         meet(paired)?;
 
-        let capture = self.capture(trial, &subject.target)?;
-        let ready = self.prepare_window(trial, workload, &subject.target, window_ms, holding)?;
-        let counts = counts::read(subject)?;
         let link_before = over_link::begin(subject)?;
         let (network, host) = (over_link::counters(subject), HostActivity::read());
         let threads_before = seen.map(|seen| threads::read(seen.pid));
