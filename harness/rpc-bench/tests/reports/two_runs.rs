@@ -385,7 +385,7 @@ fn false_alarms_are_as_rare_as_stated() {
 fn the_runs_that_are_kept_can_still_be_compared() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
     let load = |name: &str| compare::load(&RunFolder::open(&results.join(name)).unwrap()).unwrap();
-    let (before, after) = (load("2026-11-22T173833Z-node-isolation"), load("2026-11-26T100842Z-isolation"));
+    let (before, after) = (load("2026-11-27T204408Z-node-isolation"), load("2026-11-26T100842Z-isolation"));
     let between = compared(&before, &after);
     assert_eq!((between.absolute.len(), between.relative.len()), (4, 2));
     assert_eq!(between.reference.as_deref(), Some("control"));
