@@ -33,7 +33,8 @@ fn each() -> [Subject; 1] {
     [Subject::new(env!("CARGO_BIN_EXE_server-legacy"), &["--ws-listen", "127.0.0.1:0"])]
 }
 
-// All of `test_websocket!`, and one more; but not many calls in flight, which have a test of their own below.
+// All of `test_websocket!`, and one more; but not many calls in flight, which have a test of their own below. The list is
+// written again, since a change of server-kit would make each server another build.
 server_kit::test_sockets! { each:
     websocket_answers_are_those_of_http assert_ws_answers_like_http,
     the_largest_answer_arrives_whole_over_websocket assert_ws_largest_answer,

@@ -11,6 +11,7 @@ use super::Seen;
 use crate::owned_process::Owned;
 use bench_model::observation::Connecting;
 use bench_system::interrupt::Interrupt;
+use bench_system::probe::listening_process::has_socket;
 use bench_system::probe::resources::{held, settle};
 
 /// Usual time between two counts of the server's open files.
@@ -18,6 +19,22 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Where counting them is slow, the pause is 50 times as long as a count takes.
 const PAUSE_PER_COUNT: u32 = 50;
+
+/// How long a load tool may take to open its first connection.
+const FIRST_CONNECTION: Duration = Duration::from_secs(10);
+
+/// Waits until a load tool has opened a connection, or has ended. Before that an interrupt ends it without a result,
+/// since it may not watch for one yet.
+///
+/// # Errors
+/// An interrupt, or the tool's state can't be read.
+pub(super) fn first_connection(tool: &mut Owned, interrupt: &Interrupt) -> Result<()> {
+    let pid = tool.pid();
+    interrupt.wait(FIRST_CONNECTION, || {
+        Ok((tool.ended()?.is_some() || has_socket(pid).unwrap_or(true)).then_some(()))
+    })?;
+    Ok(())
+}
 
 /// A window that begins once a server holds its connections.
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use rustix::process::Signal;
 
 pub(in crate::run) use self::template::keep_template;
-use super::connecting::Holding;
+use super::connecting::{Holding, first_connection};
 use super::{Bench, Ended};
 use crate::owned_process::{Limits, Output, Owned, describe, remove_if_empty};
 use crate::run::hosts::{Launch, Launched};
@@ -33,16 +33,12 @@ use bench_model::target::Target;
 use bench_model::workload::requests::Known;
 use bench_system::foreign_text::{beginning_of, last_line};
 use bench_system::interrupt::{Interrupt, Interrupted};
-use bench_system::probe::listening_process::has_socket;
 use bench_system::probe::process_usage::{CpuTime, cpu_time};
 use bench_system::probe::resources::{AtRest, ResourceSample, Sampled, sample};
 use bench_system::probe::watcher::Watcher;
 
 /// How long a load tool may take beyond its window and its timeout.
 pub(in crate::run) const TOOL_GRACE: Duration = Duration::from_secs(10);
-
-/// How long a load tool may take to open its first connection.
-const FIRST_CONNECTION: Duration = Duration::from_secs(10);
 
 /// How long a tool may take to record one request after the window.
 pub(in crate::run) const WRITING: Duration = Duration::from_micros(50);
@@ -259,7 +255,7 @@ impl Runner<'_> {
         let mut tool = Owned::spawn_with(program, &invocation.args, &output, self.placement, limits)?;
         let watched = (!load.stages.is_empty()).then(|| watch_cpu(tool.pid(), load));
         if invocation.interrupted {
-            self.wait_for_first_connection(&mut tool)?;
+            first_connection(&mut tool, self.interrupt)?;
         }
         let connecting = match holding {
             Some(holding) => holding.connect(load.connections, started, &mut tool, self.interrupt)?,
@@ -347,16 +343,6 @@ impl Runner<'_> {
         let said = || last_line(&stderr.0).unwrap_or_else(|| "it said nothing".to_owned());
         ensure!(ended_well, "{own_name} can't read the results of {name}: {}", said());
         reading
-    }
-
-    /// Waits until a load tool has opened a connection. Before that an interrupt ends it without a result, since it may
-    /// not watch for one yet.
-    fn wait_for_first_connection(&self, tool: &mut Owned) -> Result<()> {
-        let pid = tool.pid();
-        self.interrupt.wait(FIRST_CONNECTION, || {
-            Ok((tool.ended()?.is_some() || has_socket(pid).unwrap_or(true)).then_some(()))
-        })?;
-        Ok(())
     }
 
     /// Waits for a load tool to end well, whose window is over. The last line in the first of the files `said` that
