@@ -6,7 +6,8 @@
 macro_rules! say {
     ($($text:tt)*) => {{
         // Nobody reads it.
-        let _ = ::std::io::Write::write_fmt(&mut ::std::io::stdout(), ::std::format_args!("{}\n", ::std::format_args!($($text)*)));
+        let mut to = ::std::io::stdout();
+        let _ = ::std::io::Write::write_fmt(&mut to, ::std::format_args!("{}\n", ::std::format_args!($($text)*)));
     }};
 }
 
@@ -15,6 +16,7 @@ macro_rules! say {
 macro_rules! note {
     ($($text:tt)*) => {{
         // Nobody reads it.
-        let _ = ::std::io::Write::write_fmt(&mut ::std::io::stderr(), ::std::format_args!("{}\n", ::std::format_args!($($text)*)));
+        let mut to = ::std::io::stderr();
+        let _ = ::std::io::Write::write_fmt(&mut to, ::std::format_args!("{}\n", ::std::format_args!($($text)*)));
     }};
 }

@@ -13,8 +13,8 @@ use lzma_rust2::{XzOptions, XzReader, XzWriter};
 
 use super::{KINDS, PLAN};
 
-/// The archive of a packed run. First come its plan, what makes it more than a campaign's run, what it was measured on and
-/// its files of lines, then its stages: duets, thresholds, remedies and the like.
+/// The archive of a packed run. First come its plan, what makes it more than a campaign's run, what it was measured on
+/// and its files of lines, then its stages: duets, thresholds, remedies and the like.
 pub(super) const ARCHIVE: &str = "run.tar.xz";
 
 /// Unpacks the stages of the run that a path is in, where they are packed and not there yet.

@@ -54,9 +54,9 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Puts the plan, what it was measured on, the files of lines and the stages of a finished run into one archive, and
-    /// removes the tools' raw output and what can be made again, in the stages too. The same run always gives the same bytes. What is packed
-    /// already stays as it is, and the removal of one that was stopped is completed.
+    /// Puts the plan, what it was measured on, the files of lines and the stages of a finished run into one archive,
+    /// and removes the tools' raw output and what can be made again, in the stages too. The same run always gives the
+    /// same bytes. What is packed already stays as it is, and the removal of one that was stopped is completed.
     ///
     /// # Errors
     /// It is no run or has no report, somebody else writes to it, there is a symbolic link among its files, or the

@@ -197,8 +197,8 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     };
     Ok(format!(
         "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: two values differ where their \
-         intervals of 95 % do not overlap. With three or more runs on a processor, expect the next run there inside the \
-         interval; with fewer, it describes only those runs. {}{mark}",
+         intervals of 95 % do not overlap. With three or more runs on a processor, expect the next run there inside \
+         the interval; with fewer, it describes only those runs. {}{mark}",
         answer::markdown(&answer),
         aliases.to_results,
         pooled::CHART,
@@ -229,8 +229,8 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
         ),
         several => format!(
             "CPU per request was measured on {} processors ({}). A range runs from the one with the \
-             lowest mean to the one with the highest, and is no interval of 95 %. Rates, latencies and memory are figures of {here} alone, \
-             which server and load generator share; **on another processor they differ**.",
+             lowest mean to the one with the highest, and is no interval of 95 %. Rates, latencies and memory are \
+             figures of {here} alone, which server and load generator share; **on another processor they differ**.",
             several.len(),
             several.join("; ")
         ),

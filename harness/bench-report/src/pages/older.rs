@@ -1,6 +1,6 @@
 //! Which runs behind a page's sentences and charts are of other servers than today's: those of its figures, and those
-//! that it links to. Tables say so themselves; for the rest one block says it, `<!-- servers of this page -->`, near the
-//! page's beginning or wherever the page has it.
+//! that it links to. Tables say so themselves; for the rest one block says it, `<!-- servers of this page -->`, near
+//! the page's beginning or wherever the page has it.
 
 use std::collections::BTreeMap;
 

@@ -250,7 +250,8 @@ fn calls_by_name(summary: &WhySummary) -> String {
 fn slope(summary: &WhySummary) -> String {
     let Some(slope) = &summary.slope else {
         return format!(
-            "## The answer's length\n\nNot measured: why.toml names no request like {} with answers of several lengths.\n",
+            "## The answer's length\n\nNot measured: why.toml names no request like {} with answers of several \
+             lengths.\n",
             summary.workload
         );
     };
@@ -276,8 +277,8 @@ fn slope(summary: &WhySummary) -> String {
     });
     let connections = counted(slope.connections.into(), "connection");
     format!(
-        "## The answer's length\n\n![CPU time for a request against the length of its answer](slope.svg)\n\n{}\nServer CPU time \
-         for a request against the {element}s that it returns, at {connections}: a straight line for each block \
+        "## The answer's length\n\n![CPU time for a request against the length of its answer](slope.svg)\n\n{}\nServer CPU \
+         time for a request against the {element}s that it returns, at {connections}: a straight line for each block \
          by least squares, weighted so that each length counts by its relative miss; figures are medians over blocks. \
          The parts are fitted with the same weights and add up to the slope in every block.\n\n{}",
         Table::of(&headers, 1, rows).markdown(),

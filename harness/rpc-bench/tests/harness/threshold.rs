@@ -120,7 +120,8 @@ fn reads_well(bench: &Bench, search: &Value) {
 #[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_remedy_that_helps_is_searched_with_again() {
     let Some(bench) = Bench::new(1) else { return };
-    // A request that another test held up for half a second is not to be late, and one late trial of six changes no verdict.
+    // A request that another test held up for half a second is not to be late, and one late trial of six changes
+    // no verdict.
     let campaign = CAMPAIGN
         .replace("window_ms = 600\ntimeout_ms = 500", "window_ms = 1100\ntimeout_ms = 1000")
         .replace("\nseed = 1\n", "\nseed = 1\nremedy_trials = 6\n")
