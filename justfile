@@ -12,8 +12,28 @@ cargo := if lints == "" { "cargo" } else { "cargo --config 'build.rustc-workspac
 # load tools start too late for these.
 cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))} " + cargo + " test --workspace --no-fail-fast"
 
+# The harness's tests put load on servers, and wait most of the time; the others run next to them.
+tests_next_to_it := "export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 4))}; " + cargo_test + " --exclude rpc-bench --lib --bins --tests; code=$?; " + cargo_test + " --bin rpc-bench --test cgroups --test reports --test repository && exit $code"
+
 _list:
     @just --list --unsorted
+
+_build-tests:
+    @{{cargo}} test --workspace --no-run
+
+# Runs two commands at once: the first is shown as it runs, and the other behind it. Fails where either does.
+_both first other:
+    #!/usr/bin/env bash
+    set -uo pipefail
+    shown_later=$(mktemp)
+    trap 'rm -f "$shown_later"' EXIT
+    { {{other}}; } >"$shown_later" 2>&1 &
+    {{first}}
+    first=$?
+    wait $!
+    other=$?
+    cat "$shown_later"
+    exit $((first > other ? first : other))
 
 # Run a campaign of bench-scripts/campaigns and write its report: just bench-all (quick), just bench-all threshold (--target URL: on a server that runs already; --hosts POOL: from several load hosts)
 [no-exit-message]
@@ -48,25 +68,7 @@ doctor:
 
 # Run every test that takes no minutes and needs no special machine; what is missing here is skipped, and said
 [no-exit-message]
-test:
-    #!/usr/bin/env bash
-    set -uo pipefail
-    {{cargo}} test --workspace --no-run || exit
-    # The harness's tests put load on servers. The others run next to them and are shown behind them; many of these wait all the time.
-    others=$(mktemp)
-    trap 'rm -f "$others"' EXIT
-    {
-        export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 4))}
-        {{cargo_test}} --exclude rpc-bench --lib --bins --tests
-        code=$?
-        {{cargo_test}} --bin rpc-bench --test cgroups --test reports --test repository && exit "$code"
-    } >"$others" 2>&1 &
-    {{cargo_test}} --test harness
-    harness=$?
-    wait $!
-    code=$?
-    cat "$others"
-    exit $((harness > code ? harness : code))
+test: _build-tests (_both (cargo_test + " --test harness") tests_next_to_it)
 
 # Find out whether a server's memory or latency grows in half an hour: just soak actix (--minutes N, --rate N, --workload NAME, --connections N)
 [group('measure')]
@@ -195,8 +197,7 @@ test-builds:
 
 # Run the tests that put load on servers for minutes, and those that work out each figure of the pages from its run again
 [group('develop')]
-test-long:
-    {{cargo_test}} --test harness --test reports --test repository --test conformance -- --ignored --skip the_stages_build --skip ajj:: --skip agave_node
+test-long: _build-tests (_both (cargo_test + " --test harness -- --ignored") (cargo_test + " --test reports --test repository --test conformance -- --ignored --skip the_stages_build --skip ajj:: --skip agave_node"))
 
 # Run every test: also the long ones, those of the servers' other builds, of axum-ajj, of images, of load hosts, of RocksDB and of the node
 [group('develop')]

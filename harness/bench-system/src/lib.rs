@@ -4,6 +4,7 @@
 //! counter that the machine lacks is `None`, never 0.
 //!
 //! - [`probe`]: processes, threads, sockets and the machine itself, read from outside.
+//! - [`cargo`]: a build that this program starts.
 //! - [`cgroup`]: a limited part of the machine for a process.
 //! - [`repository`]: what git says of the sources.
 //! - [`interrupt`]: whether a person has asked to stop.
@@ -12,6 +13,7 @@
 
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod cargo;
 pub mod cgroup;
 pub mod foreign_text;
 pub mod interrupt;

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::owned_process::describe;
 use bench_model::config::Server;
+use bench_system::cargo::without_own_package;
 use bench_system::foreign_text::{bounded, without_colours};
 
 /// Lines of a failed build that are quoted.
@@ -48,7 +49,7 @@ pub(super) fn run(root: &Path, what: &str, command: &[String]) -> Result<()> {
     let mut build = Command::new(program);
     let mut terminal = std::io::stderr();
     // Standard output is for the harness's own answer.
-    build.args(args).current_dir(root).stdout(std::io::stderr()).stderr(Stdio::piped());
+    without_own_package(build.args(args).current_dir(root)).stdout(std::io::stderr()).stderr(Stdio::piped());
     if terminal.is_terminal() {
         // Cargo shows its progress and colours to a terminal alone, which this is passed on to.
         build.envs([("CARGO_TERM_COLOR", "always"), ("CARGO_TERM_PROGRESS_WHEN", "always")]);

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bench_model::config::ConfigDir;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tool;
+use bench_system::cargo::without_own_package;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -65,6 +66,7 @@ fn built<'a>(targets: impl IntoIterator<Item = &'a str>) {
         .args(["build", "--quiet", "--workspace"])
         .args(targets)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    without_own_package(&mut command);
     assert!(command.status().unwrap().success(), "{command:?} failed");
 }
 

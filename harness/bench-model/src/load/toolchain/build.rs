@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::super::LoadTool;
 use super::super::load_tool::About;
+use bench_system::cargo::without_own_package;
 use bench_system::foreign_text::bounded;
 use bench_system::probe::host::on_path;
 
@@ -85,7 +86,7 @@ pub(super) fn go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Resu
 pub(super) fn cargo(tool: LoadTool, root: &Path) -> Result<()> {
     let About { name, version, .. } = tool.can();
     bench_system::note!("building {name} {version} from its crate; this takes about 5 minutes, once");
-    let output = Command::new(cargos_program(tool)?)
+    let output = without_own_package(&mut Command::new(cargos_program(tool)?))
         .args(["install", "--locked", "--quiet", name, "--version", version, "--root"])
         .arg(root)
         .output()
@@ -104,7 +105,7 @@ pub(super) fn here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()
     );
     let target =
         std::path::absolute(workspace.join("target")).context("the workspace has no absolute path")?;
-    let output = Command::new(cargos_program(tool)?)
+    let output = without_own_package(&mut Command::new(cargos_program(tool)?))
         .args(["build", "--locked", "--quiet", "--release", "--package", package, "--target-dir"])
         .arg(target)
         .current_dir(workspace)
@@ -124,7 +125,7 @@ pub(super) fn reader(tool: LoadTool, package: &str, root: &Path, workspace: &Pat
          from: put it there"
     );
     // Nothing of it is measured.
-    let output = Command::new(cargos_program(tool)?)
+    let output = without_own_package(&mut Command::new(cargos_program(tool)?))
         .args(["install", "--locked", "--quiet", "--profile", "harness", "--path"])
         .arg(&folder)
         .arg("--root")

@@ -14,6 +14,7 @@ use bench_model::load::OpenWindow;
 use bench_model::load::toolchain::{Source, Tool, Tools};
 use bench_model::plan::Plan;
 use bench_model::results::RunFolder;
+use bench_system::cargo::without_own_package;
 use bench_system::interrupt::Interrupt;
 
 const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getSlot"}"#;
@@ -88,7 +89,7 @@ impl Fixture {
 /// add.
 fn built(program: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
+    let built = without_own_package(&mut Command::new(cargo))
         .args(["build", "--quiet", "--workspace", "--bin", program, "--example", "minimal-actix"])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"))
         .status();
