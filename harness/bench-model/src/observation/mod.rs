@@ -334,16 +334,17 @@ impl Sample {
         )
     }
 
-    /// Requests that the server did its work for: its own count, or the tool's where it has none. Each call of a batch
-    /// is one.
+    /// Requests that the server did its work for: its own count, or what was sent where it has none. Each call of a
+    /// batch is one.
     pub fn served(&self) -> u64 {
-        self.server_requests.unwrap_or_else(|| self.load.calls(self.load.succeeded + self.load.failures()))
+        self.server_requests.unwrap_or_else(|| self.sent())
     }
 
-    /// Calls that the server counted without the harness's own requests; `None` where it has no metrics.
-    pub fn counted_of_load(&self) -> Option<u64> {
-        let own = self.checked.as_ref().map_or(0, |checked| checked.asked - checked.unanswered);
-        Some(self.server_requests?.saturating_sub(own))
+    /// Calls that the load tools and the harness itself sent.
+    fn sent(&self) -> u64 {
+        let loads = std::iter::once(&self.load).chain(self.background.as_deref());
+        let own = self.checked.as_ref().map_or(0, |checked| checked.asked);
+        loads.map(|load| load.calls(load.succeeded + load.failures())).sum::<u64>() + own
     }
 
     /// Server CPU time for one request, in microseconds; `None` where it is not known.

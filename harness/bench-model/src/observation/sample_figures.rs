@@ -73,13 +73,10 @@ impl Sample {
         })
     }
 
-    /// How far server and load tools disagree about the number of requests, relative to the tools'.
+    /// How far server and load tools disagree about the number of requests, relative to what was sent.
     pub fn count_disagreement(&self) -> Option<f64> {
-        let loads = std::iter::once(&self.load).chain(self.background.as_deref());
-        let own = self.checked.as_ref().map_or(0, |checked| checked.asked);
-        let sent = loads.map(|load| load.calls(load.succeeded + load.failures())).sum::<u64>();
-        let tool = (sent + own) as f64;
-        Some((self.counted_of_load()? as f64 - tool).abs() / tool)
+        let sent = self.sent() as f64;
+        Some((self.server_requests? as f64 - sent).abs() / sent)
     }
 }
 

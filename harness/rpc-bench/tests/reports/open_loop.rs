@@ -7,8 +7,9 @@ use std::path::Path;
 
 use bench_analysis::{Mark, Summary, summarize};
 use bench_model::config::{Background, Campaign, ConfigDir, Open};
+use bench_model::figure::Figure;
 use bench_model::load::{Bin, Latency, Level, LoadSample, LoadTool, OpenWindow};
-use bench_model::observation::Sample;
+use bench_model::observation::{Checked, Connecting, Observation, Outcome, Sample};
 use bench_model::plan::Plan;
 use bench_model::plan::{self, Trial};
 use bench_model::results::{RunFolder, SUMMARY, pretty};
@@ -345,4 +346,50 @@ fn each_workload_has_a_page_with_a_median_course() {
     for named in ["p99 latency (thin: median)", "4,000 requests/s"] {
         assert!(drawn.contains(named), "{named}");
     }
+}
+
+/// The harness checks answers under load, and another load may run: a server works for all of them.
+#[test]
+fn cpu_time_is_for_every_request_that_was_sent() {
+    let checked = Checked { asked: 25, ..Checked::default() };
+    let alone = Sample { server_requests: None, ..sample(100.0, 50.0) };
+    let cpu_us = |sample: &Sample| sample.figure(Figure::CpuUsPerRequest).unwrap();
+    assert!((cpu_us(&alone) - 50.0).abs() < 1e-9);
+    let with_checks = Sample { checked: Some(checked.clone()), ..alone.clone() };
+    assert!((cpu_us(&with_checks) - 40.0).abs() < 1e-9, "{}", cpu_us(&with_checks));
+    let background = Some(Box::new(sample(75.0, 1.0).load));
+    let with_both = Sample { background, ..with_checks.clone() };
+    assert!((cpu_us(&with_both) - 25.0).abs() < 1e-9, "{}", cpu_us(&with_both));
+
+    let counted = |server_requests| Sample { server_requests, ..with_checks.clone() }.count_disagreement();
+    assert_eq!(counted(Some(125)), Some(0.0), "checks are counted by the server, too");
+    assert!((counted(Some(100)).unwrap() - 0.2).abs() < 1e-9);
+    assert_eq!(counted(None), None);
+}
+
+/// A connection with several requests in flight is one connection.
+#[test]
+fn open_connections_are_compared_with_those_that_were_wanted() {
+    let (campaign, _) = config().campaign("quick").unwrap();
+    let campaign = Campaign {
+        connections: vec![500],
+        workloads: vec!["getBlocks".into()],
+        headline: BTreeMap::new(),
+        duets: None,
+        threshold: None,
+        ..campaign
+    };
+    let trials = plan::trials(&campaign);
+    let observed = |established: u64, requested: u32| {
+        let connecting =
+            Some(Connecting { requested, allowed_ms: 1_000, took_ms: Some(1), held: established });
+        let gave = Sample { established: Some(established), connecting, ..sample(1_000.0, 50.0) };
+        let trial = trials[0].clone();
+        let outcome = Outcome::Completed(Box::new(gave));
+        let observation = Observation { trial, started_at: String::new(), took_s: 1.0, outcome };
+        let summary = summarize(&campaign, &campaign.connections, &trials, &[observation]);
+        summary.cells.iter().any(|cell| cell.marks.contains(&Mark::FewEstablished))
+    };
+    assert!(!observed(50, 50), "ten requests in flight on each");
+    assert!(observed(25, 50));
 }
