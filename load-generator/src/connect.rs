@@ -25,6 +25,9 @@ use crate::worker::{Alarm, Worker};
 /// the large ones.
 const READ_BYTES: usize = 16 * 1024;
 
+/// Bytes of a WebSocket's frame; a server that claims more is not believed, since room is made for it at once.
+const MOST_FRAME: usize = 1 << 30;
+
 /// The longest pause before another attempt at a connection that was lost.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -153,7 +156,7 @@ async fn establish(worker: &Rc<Worker>) -> Result<Box<Messages>, String> {
     match plan.target.transport {
         Transport::WebSocket => {
             let config = WebSocketConfig::default().read_buffer_size(READ_BYTES);
-            let config = config.max_message_size(None).max_frame_size(None);
+            let config = config.max_message_size(None).max_frame_size(Some(MOST_FRAME));
             let request = plan.target.url.as_str().into_client_request();
             let mut request = request.map_err(|error| format!("handshake: {error}"))?;
             let headers = plan.target.headers.filled().map_err(|error| error.to_string())?;

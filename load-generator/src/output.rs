@@ -195,7 +195,8 @@ impl std::fmt::Display for Report<'_> {
         for (kind, count) in connect.failed {
             writeln!(f, "  not established: {count} by {kind}")?;
         }
-        let rate = self.succeeded as f64 / self.window_seconds.max(f64::MIN_POSITIVE);
+        let took = if self.rate.is_some() { self.window_seconds } else { self.seconds };
+        let rate = self.succeeded as f64 / took.max(f64::MIN_POSITIVE);
         writeln!(f, "{} answered in {:.2} s, {rate:.0}/s; {} sent", self.succeeded, self.seconds, self.sent)?;
         for (kind, count) in &self.failed {
             writeln!(f, "  failed: {count} by {kind}")?;

@@ -190,7 +190,7 @@ impl Requests {
 
     /// When the oldest open request times out.
     pub fn deadline_ns(&self) -> Option<u64> {
-        self.slots.front().map(|slot| slot.sent_ns + self.worker.plan.timeout_ns)
+        self.slots.front().map(|slot| slot.sent_ns.saturating_add(self.worker.plan.timeout_ns))
     }
 
     /// Ends those that have timed out, and gives their number.

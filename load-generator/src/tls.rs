@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use rustix::io::Errno;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -63,7 +64,12 @@ impl Tls {
 /// What went wrong, without addresses and times: failures are counted by it.
 pub fn kind(error: &io::Error) -> String {
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) else {
-        return error.kind().to_string();
+        // The standard library has no kind for it.
+        let no_files = |errno: Errno| [Errno::MFILE, Errno::NFILE].contains(&errno);
+        return match Errno::from_io_error(error) {
+            Some(errno) if no_files(errno) => "too many open files".to_owned(),
+            _ => error.kind().to_string(),
+        };
     };
     let what = match tls {
         Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {

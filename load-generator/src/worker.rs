@@ -145,7 +145,7 @@ impl Worker {
     /// When the last request is sent at the latest, where requests are due.
     pub fn sends_until_ns(&self) -> u64 {
         let overtime_ns = (OVERTIME.as_nanos() as u64).min(self.plan.timeout_ns);
-        self.end_ns.get() + overtime_ns
+        self.end_ns.get().saturating_add(overtime_ns)
     }
 
     /// Whether no answer is awaited any more.

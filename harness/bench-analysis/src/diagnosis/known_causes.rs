@@ -383,7 +383,16 @@ const STARVES_TOO: &[CauseKind] = &[
 /// in `accept`.
 const FILES_UNSEEN: u64 = 4;
 
-const CLIENT_ERRORS: &[&str] = &["too many open files", "cannot assign requested address"];
+const CLIENT_ERRORS: &[&str] =
+    &["too many open files", "cannot assign requested address", "address not available"];
 
-const REFUSALS: &[&str] =
-    &["http 4xx", "http 5xx", "connection refused", "connection reset", "closed connection", "server closed"];
+const REFUSALS: &[&str] = &[
+    "http 4xx",
+    "http 5xx",
+    "connection refused",
+    "connection reset",
+    "closed connection",
+    "server closed",
+    "connection lost",
+    "handshake: http",
+];

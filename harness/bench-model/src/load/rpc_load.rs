@@ -94,6 +94,9 @@ impl Driver for RpcLoad {
         ensure!(given <= bodies, "rpc-load gave {given} records for {bodies} bodies");
         let due_us = |i| i * 1_000_000 / u64::from(load.rate.unwrap_or(1));
         records.extend(not_sent(given..load.intended(), bodies, due_us));
+        let printed: Printed = serde_json::from_str(&printed).context("rpc-load's output is not its JSON")?;
+        let last_us = records.last().map_or(0, |record| record.intended_us);
+        records.extend(not_connected(&printed.connect, last_us));
         Ok(Reading::Records(records))
     }
 
@@ -210,6 +213,15 @@ fn closed(load: &Load, json: &str) -> Result<LoadSample> {
     })
 }
 
+/// Connections that were not established, as in a closed loop: the requests went over the others. They stand last, so
+/// that records stay in their order.
+fn not_connected(connect: &Connect, last_us: u64) -> impl Iterator<Item = Record> {
+    connect.failed.iter().flat_map(move |(kind, count)| {
+        let kind: Arc<str> = format!("dial: {kind}").into();
+        (0..*count).map(move |_| Record::failed(last_us, &kind))
+    })
+}
+
 /// Why a request failed, if it did.
 fn failure(outcome: &str) -> Option<String> {
     match outcome.strip_prefix("HTTP ").and_then(|status| status.chars().next()) {
@@ -301,6 +313,19 @@ mod tests {
             (sample.failed["HTTP 5xx"], sample.latency_us.p999, sample.bytes_written),
             (3, Some(3.0), Some(20))
         );
+    }
+
+    #[test]
+    fn connections_that_were_not_established_are_failures_at_a_rate_too() {
+        let times = r#"{"mean":2,"p50":2,"p90":2,"p99":3,"p99.9":3,"max":3}"#;
+        let json =
+            format!(r#"{{"failed":{{"handshake: HTTP 429":2,"timeout":1}},"seconds":1,"time_us":{times}}}"#);
+        let connect: Connect = serde_json::from_str(&json).unwrap();
+        let names = NAMES.join(",");
+        let mut records = records(format!("{names}\n0,0,1500,901500,1500,ok,40\n").as_bytes()).unwrap();
+        records.extend(not_connected(&connect, 0));
+        let sample = sample(&records, &load(20, 50)).unwrap();
+        assert_eq!((sample.succeeded, sample.failures(), sample.not_connected()), (1, 3, 3));
     }
 
     #[test]
