@@ -118,17 +118,28 @@ pub fn programs(plan: &Plan, root: &Path) -> BTreeMap<String, Program> {
 /// # Errors
 /// One line: which server's sources changed.
 pub fn check_unchanged(before: &BTreeMap<String, Program>, servers: &[Server], root: &Path) -> Result<()> {
+    let compiler_now = compiler();
     for server in servers.iter().flat_map(Server::and_upstream) {
-        let Some(then) = before.get(&server.name).and_then(|program| program.sources.as_ref()) else {
+        let Some(then) = before.get(&server.name).filter(|program| program.sources.is_some()) else {
             continue;
         };
         let root = root.join(layouts::checkout(server));
         let now = sources(&server.build, &root)?.map(|sources| sources.fingerprint);
         ensure!(
-            now.as_ref() == Some(then),
+            now == then.sources,
             "the sources of server {} changed since the run began, so that its trials would be of two servers; begin \
              a new run",
             server.name
+        );
+        let flags_now = flags(&root);
+        ensure!(
+            then.compiler == compiler_now && then.flags == flags_now,
+            "the compiler of server {} or its flags changed since the run began ({}, {:?}; now {}, {flags_now:?}); \
+             set them as they were, or begin a new run",
+            server.name,
+            then.compiler.as_deref().unwrap_or("unknown"),
+            then.flags,
+            compiler_now.as_deref().unwrap_or("unknown")
         );
     }
     Ok(())

@@ -193,6 +193,8 @@ impl RunFolder {
             None => format!("c{connections}{client}"),
             Some(rate) => format!("r{rate}-{}{}", tool.name(), if *disturbed { "-disturbed" } else { "" }),
         };
+        // A method that is measured by itself may have a slash in its name.
+        let workload = workload.replace('/', "-");
         let name = format!("{number:04}-b{block}-{server}-{workload}-{load}.{what}");
         self.0.join(TOOL_OUTPUT).join(name)
     }

@@ -112,14 +112,8 @@ fn slug(value: &Value) -> String {
         Value::Object(members) => members.values().map(slug).collect::<Vec<_>>().join("-"),
         other => other.to_string(),
     };
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    text.chars()
-        .map(plain)
-        .collect::<String>()
-        .split('-')
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("-")
+    let parts = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
 /// The number that orders a setting's values, of one as a campaign writes it: none within where it leaves the setting

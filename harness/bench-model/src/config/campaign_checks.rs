@@ -153,6 +153,10 @@ impl Campaign {
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
         within("connect_ms", self.connect_ms, 500, 600_000)?;
         within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
+        ensure!(
+            self.remedy_trials == 0 || self.open.is_none(),
+            "field remedy_trials: remedies are tried in closed loops, and [open] has none; leave one of them out"
+        );
         self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
         self.environment.check()
     }

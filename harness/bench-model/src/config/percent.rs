@@ -9,8 +9,8 @@ pub struct Percent(pub f64);
 
 impl std::fmt::Display for Percent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Hundredths of a percent are finer than anything that is requested, and hide what binary fractions add.
-        write!(f, "{}%", (self.0 * 1e4).round() / 1e2)
+        // Ten-thousandths of a percent are finer than anything that is requested, and hide what binary fractions add.
+        write!(f, "{}%", (self.0 * 1e6).round() / 1e4)
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_percentage_is_read_and_written_alike() {
-        for text in ["2%", "0.5%", "12.25%", "50%"] {
+        for text in ["2%", "0.5%", "12.25%", "0.125%", "50%"] {
             assert_eq!(text.parse::<Percent>().unwrap().to_string(), text);
         }
         for text in ["", "2", "0%", "-1%", "51%", "two%", "NaN%", "%"] {

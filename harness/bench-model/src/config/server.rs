@@ -360,8 +360,6 @@ impl Server {
             self.colour.is_none_or(|colour| (1..=COLOURS).contains(&usize::from(colour))),
             "field colour: give 1 to {COLOURS}, or leave it out"
         );
-        let files = self.open_files.unwrap_or(u64::MAX);
-        ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
         let args = self.args.iter().map(|arg| ("args", arg));
         for (field, arg) in args.chain(self.prepare.iter().map(|arg| ("prepare", arg))) {
             let Some((flag, name)) = placeholder(arg) else { continue };

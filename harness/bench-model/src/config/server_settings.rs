@@ -147,6 +147,11 @@ pub(super) fn is_optional(name: &str) -> bool {
 /// Values for the placeholders in a server's arguments.
 pub type Placeholders = BTreeMap<&'static str, String>;
 
+/// Whether the values of a setting are numbers.
+pub(super) fn is_number(setting: &str) -> bool {
+    !["tuning", "transport", "keep_alive", "cpuset"].contains(&setting)
+}
+
 impl Environment {
     /// The environment of a server that no campaign describes: a thread for each core, no limit of cores.
     pub fn plain(tuning: Tuning, ledger: SeededSpec) -> Self {
@@ -298,7 +303,7 @@ impl Environment {
         let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
         let value = (setting.value)(&self.settings()).or(setting.left_out);
         let number = value.and_then(|value| match name {
-            "tuning" | "transport" | "keep_alive" | "cpuset" => None,
+            name if !is_number(name) => None,
             "cpu_quota" => Some(value as f64 / 1e3),
             "network" => Some(Network::from(value).delay().as_secs_f64() * 1e3),
             _ => Some(value as f64),

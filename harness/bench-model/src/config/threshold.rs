@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Tuning};
 use crate::field_checks::{distinct, known, within};
-use crate::load::Client;
+use crate::load::{Client, LoadTool};
 
 /// The `[threshold]` table of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,6 +77,11 @@ impl Threshold {
             window_ms > timeout_ms,
             "field threshold.window_ms: a window of {window_ms} ms can't show a request that takes longer than the \
              timeout of {timeout_ms} ms; give more than {timeout_ms}"
+        );
+        ensure!(
+            campaign.closed_loop_tools() == [LoadTool::Bombardier],
+            "field tool: [threshold] is searched with bombardier, whose clients it names; leave tool out, or give the \
+             search a campaign of its own"
         );
         Ok(())
     }

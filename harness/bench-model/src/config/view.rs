@@ -3,15 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::Overrides;
 use super::axes::{Axes, CONNECTIONS, NO_SETTINGS, RATE, SERVER, TOOL, WORKLOAD};
+use super::server_settings::is_number;
 use crate::arithmetic::Formula;
 use crate::figure::Figure;
 use crate::workload::Workload;
+
+/// The figure of a network's axis, by its name in a campaign.
+const ROUND_TRIP: &str = "network.round_trip";
 
 /// A question to the cells of a run: which figures, against what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,7 +54,7 @@ pub struct View {
     /// What arithmetic allows the first figure to be, such as `connections * batch / round_trip`; see [`Formula`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Formula>,
-    /// The sentence above what the general rules say of it.
+    /// A sentence above those that the report writes itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
 }
@@ -96,6 +100,15 @@ impl Along {
         }
     }
 
+    /// Whether its values are numbers.
+    fn is_number(&self) -> bool {
+        match self {
+            Self::Load | Self::Figure(_) => true,
+            Self::Setting(name) => is_number(name),
+            Self::Server | Self::Workload | Self::Tool | Self::Variant(_) => false,
+        }
+    }
+
     /// The axis or figure of that name that every campaign may have.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -103,7 +116,7 @@ impl Along {
             WORKLOAD => Self::Workload,
             CONNECTIONS | RATE => Self::Load,
             TOOL => Self::Tool,
-            "network.round_trip" => Self::Figure(Figure::RoundTripUs),
+            ROUND_TRIP => Self::Figure(Figure::RoundTripUs),
             name => match Overrides::names().find(|known| *known == name) {
                 Some(setting) => Self::Setting(setting),
                 None => Self::Figure(Figure::named(name)?),
@@ -225,21 +238,27 @@ impl View {
             "field panels: {:?} is x or series already; name another axis",
             self.panels.as_deref().unwrap_or_default()
         );
-        let of_all = self.figure.iter().find(|figure| !figure.is_latency() && self.method.is_some());
+        for (axis, values) in &only {
+            ensure!(!values.is_empty(), "field only: {:?} has no value; give one", axis.name());
+        }
         ensure!(
-            of_all.is_none(),
-            "field method: {} is of all calls of a mix; give a latency such as p99_us, or leave method out",
-            of_all.map_or_else(String::new, |figure| figure.name())
+            self.fit.is_none() || x.is_number(),
+            "field fit: x is {:?}, which is no number; leave fit out, or give an axis or figure that is one",
+            self.x
         );
-        let unknown = self.bound.iter().flat_map(|bound| bound.variables()).find(|name| {
-            let found = variable(name).map(|(along, _)| along);
-            matches!(found, None | Some(Along::Server | Along::Workload | Along::Tool))
-        });
-        ensure!(
-            unknown.is_none(),
-            "field bound: there is no {:?}; name an axis that is a number, or a figure",
-            unknown.unwrap_or_default()
-        );
+        let of_all = self.figure.iter().find(|figure| !figure.is_latency());
+        if let (Some(_), Some(figure)) = (&self.method, of_all) {
+            bail!(
+                "field method: {} is of all calls of a mix; give a latency such as p99_us, or leave method out",
+                figure.name()
+            );
+        }
+        for name in self.bound.iter().flat_map(|bound| bound.variables()) {
+            ensure!(
+                variable(name).is_some_and(|(along, _)| along.is_number()),
+                "field bound: there is no number {name:?}; name an axis that is one, or a figure"
+            );
+        }
         Ok(())
     }
 }
@@ -252,6 +271,7 @@ pub(super) fn one_or_several(value: &Value) -> &[Value] {
 /// What a name in a bound stands for, and what its value is multiplied by: a figure of microseconds is in seconds
 /// without its unit.
 pub fn variable(name: &str) -> Option<(Along, f64)> {
+    let name = if name == ROUND_TRIP { "round_trip" } else { name };
     let seconds = || Some((Along::named(&format!("{name}_us"))?, 1e-6));
     Along::named(name).map(|along| (along, 1.0)).or_else(seconds)
 }
@@ -299,6 +319,7 @@ mod tests {
         assert_eq!(read.x().unwrap(), Along::Figure(Figure::RoundTripUs));
         assert_eq!((read.series().unwrap(), read.figure.len()), (Along::Server, 1));
         assert_eq!(variable("round_trip"), Some((Along::Figure(Figure::RoundTripUs), 1e-6)));
+        assert_eq!(variable("network.round_trip"), variable("round_trip"));
         assert_eq!(variable("batch"), Some((Along::Setting("batch"), 1.0)));
         let several = view("figure = [\"p50_us\", \"p99_us\"]\nx = \"connections\"\nfit = \"line\"").unwrap();
         assert_eq!(several.figure, [Figure::P50Us, Figure::P99Us]);
@@ -318,8 +339,14 @@ mod tests {
             ("figure = \"p99_us\"\nx = \"batch\"\nbound = \"2 *\"", "bound"),
             (
                 "figure = \"p99_us\"\nx = \"batch\"\nbound = \"2 * horses\"",
-                "field bound: there is no \"horses\"",
+                "field bound: there is no number \"horses\"",
             ),
+            (
+                "figure = \"p99_us\"\nx = \"batch\"\nbound = \"2 * keep_alive\"",
+                "field bound: there is no number \"keep_alive\"",
+            ),
+            ("figure = \"p99_us\"\nx = \"tuning\"\nfit = \"line\"", "field fit: x is \"tuning\""),
+            ("figure = \"p99_us\"\nx = \"batch\"\nonly = { threads = [] }", "field only: \"threads\" has no"),
             ("figure = \"p99_us\"\nx = \"batch\"\nfit = \"cubic\"", "fit"),
         ] {
             let error = format!("{:#}", view(text).unwrap_err());

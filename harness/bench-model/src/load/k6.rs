@@ -166,6 +166,7 @@ fn count(summary: &BTreeMap<String, Metric>, metric: &str) -> u64 {
 /// # Errors
 /// Its summary has no latencies, or not how long it ran.
 fn closed(summary: &BTreeMap<String, Metric>) -> Result<LoadSample> {
+    let over_http = summary.contains_key(HTTP_LATENCY);
     let latencies = summary.get(HTTP_LATENCY).or_else(|| summary.get(LATENCY));
     let latencies = &latencies.context("k6 sent no request")?.values;
     let us = |name: &str| {
@@ -188,7 +189,8 @@ fn closed(summary: &BTreeMap<String, Metric>) -> Result<LoadSample> {
     let failed = failed.map(|(kind, metric)| (kind.to_owned(), count(summary, metric)));
     let failed: BTreeMap<String, u64> = failed.into_iter().filter(|(_, count)| *count > 0).collect();
     Ok(LoadSample {
-        succeeded: ended.saturating_sub(failed.values().sum()),
+        // Over HTTP failed requests have a latency, too; a WebSocket that failed has none.
+        succeeded: if over_http { ended.saturating_sub(failed.values().sum()) } else { ended },
         failed,
         time_taken_s: ran_ms as f64 / 1e3,
         bytes_read: count(summary, "data_received"),

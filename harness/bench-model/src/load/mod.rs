@@ -45,8 +45,7 @@ pub enum LoadTool {
 }
 
 impl LoadTool {
-    /// Every load tool: those of the closed loop first, then those of the open loop in the order in which they are
-    /// tried, and then that of users in stages.
+    /// Every load tool; those of an open loop in the order in which they are tried.
     pub const ALL: [Self; 6] =
         [Self::Bombardier, Self::Vegeta, Self::Oha, Self::RpcLoad, Self::Wrk, Self::K6];
 

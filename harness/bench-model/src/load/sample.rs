@@ -23,7 +23,7 @@ pub struct LoadSample {
     pub time_taken_s: f64,
     /// Bytes that the tool read, heads included; in an open-loop sample those of bodies alone.
     pub bytes_read: u64,
-    /// Bytes that the tool wrote, heads included; `None` of other tools than bombardier.
+    /// Bytes that the tool wrote, heads included; `None` where the tool does not say.
     pub bytes_written: Option<u64>,
     /// Latency, in microseconds. Failed requests are in it too. In an open-loop sample it counts from when a request
     /// was due, and those that never ended, or of which the tool keeps no time, are not in it.

@@ -49,6 +49,15 @@ impl Conditions {
         if self.programs.is_empty() {
             return Some("it does not say what its servers were built from".to_owned());
         }
+        let unknown = |(server, program): (&String, &Program)| {
+            program
+                .unknown
+                .as_ref()
+                .map(|why| format!("what server {server} was built from is not known: {why}"))
+        };
+        if let Some(why) = self.programs.iter().find_map(unknown) {
+            return Some(why);
+        }
         if let Some((server, _)) = self.programs.iter().find(|(_, program)| program.changed == Some(true)) {
             return Some(format!("the sources of server {server} had changed since the commit"));
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::{PLAN, RunFolder, archive};
+use super::{PLAN, REMEDIES, RunFolder, archive};
 
 /// The file that is locked. Its lock ends with the process that has it, however that ends, so a file that is left over
 /// locks nothing.
@@ -75,8 +75,20 @@ impl Drop for Lock {
 /// The folder of the run that a folder is a part of, or is.
 fn whole_run(folder: &Path) -> Result<PathBuf> {
     let folder = folder.canonicalize().with_context(|| format!("can't lock {}", folder.display()))?;
+    let mut run = folder.as_path();
+    while let Some(outer) = run_around(run) {
+        run = outer;
+    }
+    Ok(run.to_owned())
+}
+
+/// The run that a folder is right inside of, or in the folder of remedies of. A file of that name further up is somebody
+/// else's.
+fn run_around(stage: &Path) -> Option<&Path> {
     let with_plan = |folder: &&Path| archive::is_there(&folder.join(PLAN));
-    Ok(folder.ancestors().filter(with_plan).last().unwrap_or(&folder).to_owned())
+    let above = stage.parent()?;
+    let of_remedies = || Some(above).filter(|above| above.ends_with(REMEDIES))?.parent().filter(with_plan);
+    Some(above).filter(with_plan).or_else(of_remedies)
 }
 
 fn is_at(file: &File, path: &Path) -> bool {
@@ -111,6 +123,21 @@ mod tests {
         let lock = inner.lock().unwrap();
         assert!(refused(&run).contains(&words), "the part's is that of the whole");
         drop(lock);
+    }
+
+    #[test]
+    fn a_plan_of_somebody_else_further_up_is_no_run() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(PLAN), "another program's").unwrap();
+        fs::write(dir.path().join(LOCK), "another program's").unwrap();
+        let results = dir.path().join("results");
+        fs::create_dir(&results).unwrap();
+        let run = RunFolder::create(&results, "test").unwrap();
+        run.write_new(PLAN, "{}").unwrap();
+        let lock = run.lock().unwrap();
+        assert!(run.0.join(LOCK).is_file());
+        drop(lock);
+        assert_eq!(fs::read_to_string(dir.path().join(LOCK)).unwrap(), "another program's");
     }
 
     #[test]

@@ -126,14 +126,17 @@ impl Removal {
     }
 }
 
-/// Removes the folder of a part of a run that was not begun: it has no plan yet, and nothing was measured.
+/// Removes the folder of a part of a run that was not begun: it has no plan yet, and nothing of it was measured but
+/// what the load tool can send.
 ///
 /// # Errors
 /// It holds something else; then all of it stays.
 pub(super) fn remove_unbegun(folder: &Path) -> Result<()> {
     let is_own = |path: &Path| match names(path)[..] {
-        [name] => BEFORE_PLAN.contains(&name) || name == TOOL_OUTPUT,
-        [TOOL_OUTPUT, name] => is_tool_output(name),
+        [name] => BEFORE_PLAN.contains(&name) || [TOOL_OUTPUT, CEILINGS].contains(&name),
+        [TOOL_OUTPUT, name] | [CEILINGS, TOOL_OUTPUT, name] => is_tool_output(name),
+        // What a search for rates finds out before it is planned.
+        [CEILINGS, name] => BEFORE_PLAN.contains(&name) || [PLAN, OBSERVATIONS, TOOL_OUTPUT].contains(&name),
         _ => false,
     };
     Removal::all_of(folder, is_own)?.carry_out()
@@ -231,12 +234,22 @@ mod tests {
         let cases: [(Remove, &[&str], &[&str]); 3] = [
             (
                 remove_unbegun,
-                &["campaign.toml", "environment.json", REMEDY, "tool-output/remedy.stderr"],
+                &[
+                    "campaign.toml",
+                    "environment.json",
+                    REMEDY,
+                    "tool-output/remedy.stderr",
+                    "ceilings/plan.json",
+                    "ceilings/observations.ndjson",
+                    "ceilings/tool-output/remedy.stderr",
+                ],
                 &[
                     "observations.ndjson",
                     "notes/mine",
                     "tool-output/mine",
                     "tool-output/0001-b1-a/mine",
+                    "ceilings/mine",
+                    "ceilings/tool-output/mine",
                     PLAN,
                 ],
             ),

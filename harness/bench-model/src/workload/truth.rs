@@ -346,8 +346,8 @@ impl Truth {
             }
             Self::Result { id, rises } => {
                 let mut answer = json!(1);
-                for name in rises.as_deref().unwrap_or("/result").rsplit('/').filter(|name| !name.is_empty())
-                {
+                let pointer = rises.as_deref().unwrap_or("/result");
+                for name in pointer.strip_prefix('/').unwrap_or_default().rsplit('/') {
                     answer = json!({ name.replace("~1", "/").replace("~0", "~"): answer });
                 }
                 answer["jsonrpc"] = "2.0".into();
