@@ -265,8 +265,19 @@ pub struct Right {
 /// # Errors
 /// There was no whole answer in time.
 pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Result<Right, String>> {
-    let counts_differences = truth.counts_differences();
-    let truth = settled(truth, body)?;
+    compare(target, body, truth.counts_differences(), &settled(truth, body)?)
+}
+
+/// The same with a truth that is [`settled`].
+///
+/// # Errors
+/// There was no whole answer in time.
+pub fn compare(
+    target: &Target,
+    body: &str,
+    counts_differences: bool,
+    truth: &Truth,
+) -> Result<Result<Right, String>> {
     let answer = request(target, body)?;
     let json = answer.json();
     if let Some(misfit) = json.as_ref().and_then(|json| truth.misfit(json)) {

@@ -56,10 +56,11 @@ fn read(metrics: &Target) -> Result<String> {
         .with_context(|| format!("half an answer from {metrics}"))
 }
 
-/// Prometheus text: a name and a value on each line that is no comment.
+/// Prometheus text: on each line that is no comment a name, a value, which is a float, and perhaps a time.
 fn value(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-    line.trim().parse().ok()
+    let number: f64 = line.split_whitespace().next()?.parse().ok()?;
+    (number.is_finite() && number >= 0.0).then_some(number as u64)
 }
 
 fn parse_counts(text: &str) -> Option<ServerCounts> {
@@ -85,6 +86,9 @@ mod tests {
         let text = "# TYPE rpc_requests_total counter\nrpc_requests_total 12\nrpc_errors_total 3\n";
         assert_eq!(parse_counts(text), Some(ServerCounts { requests: 12, errors: 3 }));
         assert_eq!(parse_counts("rpc_requests_total 12\n"), None);
+        assert_eq!(parse_counts("rpc_requests_total NaN\nrpc_errors_total 3\n"), None);
+        let floats = "rpc_requests_total 1.25e+06\nrpc_errors_total 0.0 1764284000000\n";
+        assert_eq!(parse_counts(floats), Some(ServerCounts { requests: 1_250_000, errors: 0 }));
     }
 
     #[test]

@@ -93,17 +93,10 @@ impl Owned {
         let create =
             |path: &Path| File::create(path).with_context(|| format!("can't create {}", path.display()));
         let stdout = output.stdout.map_or(Ok(Stdio::piped()), |path| create(path).map(Stdio::from))?;
-        let mut command = match folder {
-            None => Command::new(program),
-            // A relative path would be one from that folder.
-            Some(folder) => {
-                let whole = std::path::absolute(program);
-                let mut command =
-                    Command::new(whole.with_context(|| format!("no path of {}", program.display()))?);
-                command.current_dir(folder);
-                command
-            }
-        };
+        // From another folder a relative path would be another one.
+        let whole = folder.map_or_else(|| Ok(program.to_owned()), |_| std::path::absolute(program));
+        let mut command = Command::new(whole.with_context(|| format!("no path of {}", program.display()))?);
+        folder.map(|folder| command.current_dir(folder));
         command
             .args(args)
             .stdin(Stdio::null())
@@ -220,7 +213,15 @@ impl Owned {
     /// Tells the child to end (SIGTERM) and waits; kills it where it doesn't listen.
     pub fn stop(mut self, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
         self.signal(Signal::TERM)?;
-        self.wait(GRACE, interrupt)
+        let ended = self.wait(GRACE, interrupt)?;
+        if ended.is_some()
+            && let Some(group) = Pid::from_raw(self.child.id() as i32)
+        {
+            // What it started may not have ended with it, and nobody else ends that. There may be nothing left; that another
+            // group has got the number by now takes as many new processes as there are numbers.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        Ok(ended)
     }
 
     /// Sends a signal to the child and its group, unless it has ended. A load tool prints its result at `INT`; after

@@ -113,9 +113,9 @@ impl Subject {
         };
         let listen = match &server.ready {
             Ready::Line(_) => any_port.clone(),
-            // In a namespace that was just made all ports are free.
+            // In a namespace that was just made all ports are free; a gateway's upstream is in the same one.
             Ready::Connect {} | Ready::Health {} | Ready::Call(_) if link.is_some() => {
-                format!("{}:{ONLY_PORT}", link::SERVER)
+                format!("{}:{}", link::SERVER, ONLY_PORT - u16::from(server.upstream.is_some()))
             }
             Ready::Connect {} | Ready::Health {} | Ready::Call(_) => free_address(&any_port)?,
             Ready::Running(at) => {
@@ -279,23 +279,18 @@ fn wait_until_ready(
     listen: &str,
     interrupt: &Interrupt,
 ) -> Result<(String, Option<String>, Value)> {
-    let is_ready = match &server.ready {
-        Ready::Line(places) => return read_ready_line(process, places, listen, interrupt),
-        Ready::Call(call) => Some(call.clone()),
-        Ready::Connect {} | Ready::Health {} | Ready::Running(_) => None,
-    };
-    match is_ready {
-        Some(call) => {
-            // What it prints is read all the time, so that it never waits for a reader.
-            let _lines = FirstLine::of(process)?;
-            let target = server.listening_at(listen);
-            let lacks = format!("it did not answer {} on {listen} as it does when it is ready", call.request);
-            answers(process, HEALTHY_WITHIN, &lacks, interrupt, || client::says_ready(&target, &call))?;
-        }
-        None => {
-            let lacks = format!("it took no connection on {listen}");
-            answers(process, READY_WITHIN, &lacks, interrupt, || Ok(TcpStream::connect(listen).is_ok()))?;
-        }
+    if let Ready::Line(places) = &server.ready {
+        return read_ready_line(process, places, listen, interrupt);
+    }
+    // What it prints is read all the time, so that it never waits for a reader.
+    let _lines = FirstLine::of(process)?;
+    if let Ready::Call(call) = &server.ready {
+        let target = server.listening_at(listen);
+        let lacks = format!("it did not answer {} on {listen} as it does when it is ready", call.request);
+        answers(process, HEALTHY_WITHIN, &lacks, interrupt, || client::says_ready(&target, call))?;
+    } else {
+        let lacks = format!("it took no connection on {listen}");
+        answers(process, READY_WITHIN, &lacks, interrupt, || Ok(TcpStream::connect(listen).is_ok()))?;
     }
     all_closed(process.pid(), listen, interrupt)?;
     Ok((listen.to_owned(), None, Value::Null))

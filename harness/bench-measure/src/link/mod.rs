@@ -209,8 +209,8 @@ fn tun() -> io::Result<File> {
 /// since two Ethernet devices find each other out with it.
 fn round_trips_us(delay: Duration) -> Vec<f64> {
     let closed = SocketAddr::from((SERVER, CLOSED_PORT));
-    // Shorter than the second after which the kernel sends a lost request again.
-    let patience = (delay * 4 + Duration::from_millis(100)).min(Duration::from_millis(900));
+    // Shorter than what a lost request takes, which the kernel sends again after a second.
+    let patience = (delay * 4 + Duration::from_millis(100)).min(delay * 2 + Duration::from_millis(900));
     let began = Instant::now();
     let mut timed = Vec::new();
     for attempt in 0..=PINGS.1 {

@@ -52,7 +52,7 @@ pub fn begin(
     let server = handicap_build(config.server(&calibration.server)?)?;
     let workload = config.workload(&calibration.workload)?;
     workload.body().context("calibration.toml, field workload")?;
-    super::build_servers(std::slice::from_ref(&server))?;
+    crate::subject::build(std::slice::from_ref(&server))?;
     let folder = RunFolder::create(results, "calibrate")?;
     bench_system::note!("results go to {}", folder.0.display());
     let plan = |calibration: &Calibration, others: &[Arm], blocks: u32| Plan {

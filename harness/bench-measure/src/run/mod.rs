@@ -142,7 +142,7 @@ pub fn drawn_from(mut plan: Plan, seed: u32) -> Result<Plan> {
     let campaign = &mut plan.campaign;
     campaign.seed = seed.into();
     campaign.layouts = campaign.layouts.map(|layouts| Layouts { seed, ..layouts });
-    campaign.check()?;
+    campaign.layouts.iter().try_for_each(Layouts::check)?;
     let held = |connections: &u32| !plan.left_out_connections.contains(connections);
     let connections = campaign.connections.iter().copied().filter(held).collect();
     plan.trials = drawn(&Campaign { connections, ..campaign.clone() }, &plan.servers);
@@ -348,11 +348,6 @@ pub fn build(plan: &Plan) -> Result<()> {
         let environment = plan.environment_of(server);
         subject::prepare(server, &environment, &mut server.placeholders(&environment, "", ""))
     })
-}
-
-/// Builds servers, each command once.
-pub fn build_servers(servers: &[Server]) -> Result<()> {
-    subject::build(servers)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::subject::{Process, find_running};
 use bench_model::config::{Campaign, Placement, RunningAt, Server};
+use bench_model::load::LoadTool;
 use bench_model::plan::Plan;
 use bench_model::target::Target;
 use bench_model::transport::Transport;
@@ -115,7 +116,12 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
          any request; leave batch out",
         place()
     );
-    for tool in campaign.tools() {
+    let open = campaign.open.as_ref();
+    let chosen = open.filter(|open| open.tools.is_empty()).map(|_| LoadTool::of_open_loops());
+    let background = open.and_then(|open| open.background.as_ref());
+    let background = background.map(|other| if other.rate.is_some() { other.tool } else { campaign.tool });
+    let searched = campaign.slo.iter().map(|slo| slo.tool);
+    for tool in campaign.tools().chain(chosen.into_iter().flatten()).chain(background).chain(searched) {
         let can = tool.can();
         ensure!(
             can.transports.contains(&transport),

@@ -62,7 +62,7 @@ pub struct Bench<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// Why a trial of a pair is invalid whose other one failed.
+/// Why a trial is invalid whose partner in a duet failed.
 const OTHER_LEFT: &str = "the paired trial failed";
 
 /// Why a trial, or a step of it, gave no result.
@@ -70,7 +70,7 @@ const OTHER_LEFT: &str = "the paired trial failed";
 pub(super) enum Ending {
     /// The trial ends with this outcome.
     Trial(Outcome),
-    /// The run ends: an interrupt, or a results folder that takes no more.
+    /// The run ends: an interrupt, or what would fail in every trial, such as a full results folder.
     Run(Error),
 }
 
@@ -131,7 +131,7 @@ impl Bench<'_> {
     /// Runs a trial. Whatever goes wrong with server or tool becomes the observation.
     ///
     /// # Errors
-    /// Only what ends the run: an interrupt, or a results folder that takes no more.
+    /// What ends the run: an interrupt, or what would fail in every trial, such as a full results folder.
     pub fn run(&self, trial: &Trial) -> Result<Observation> {
         self.run_paired(trial, None)
     }
@@ -224,7 +224,7 @@ impl Bench<'_> {
             trial,
             workload,
             subject,
-            &Warm { seen, known, verified, capacity, warmup },
+            Warm { seen, known, verified, capacity, warmup },
             paired,
         )
     }
@@ -235,10 +235,10 @@ impl Bench<'_> {
         trial: &Trial,
         workload: &Workload,
         subject: &mut Subject,
-        warm: &Warm<'_>,
+        warm: Warm<'_>,
         paired: Option<&Side>,
     ) -> Ended<Sample> {
-        let Warm { seen, known, ref verified, capacity, .. } = *warm;
+        let Warm { seen, known, verified, capacity, warmup } = warm;
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let allowed_ms = self.plan.campaign.connect_ms;
         // Users come and go, and so do connections of one request, so there is no moment at which all are connected.
@@ -256,7 +256,7 @@ impl Bench<'_> {
         meet(paired)?;
 
         let link_before = over_link::begin(subject)?;
-        let (network, host) = (over_link::counters(subject), HostActivity::read());
+        let network = over_link::counters(subject);
         let threads_before = seen.map(|seen| threads::read(seen.pid));
         let cpu_before = Seen::cpu(seen)?;
         let limited_before = subject.usage();
@@ -264,13 +264,16 @@ impl Bench<'_> {
         let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, window_ms);
         watch.checker = self.checker(trial, workload, known, subject)?;
         let others_before = Reading::now();
+        // Steal is a share of this time.
+        let host_before = HostActivity::read();
         let began = Instant::now();
         let put = self.put_window_on(subject, &ready)?;
         let window_s = began.elapsed().as_secs_f64();
+        let host = HostActivity::read().since(host_before);
         let others = others_before.zip(Reading::now());
         let server_cpu = Seen::cpu(seen)?.zip(cpu_before).map(|(now, before)| now.since(before));
         let upstream = subject.upstream.as_deref().and_then(upstream_use).zip(upstream_before);
-        let (network, host) = (over_link::counters(subject).since(network), HostActivity::read().since(host));
+        let network = over_link::counters(subject).since(network);
         let link = link_before.map(|before| before.end(subject)).transpose()?.flatten();
         let limited = subject.usage().zip(limited_before).map(|(now, before)| now.since(before));
         let threads = seen.zip(threads_before.as_ref());
@@ -312,11 +315,12 @@ impl Bench<'_> {
             established: sampled.most_open_files(),
             connecting: put.own.connecting,
             first_half: half.half,
-            sampler_cpu_s: sampled
-                .cpu_s
-                .map(|cpu_s| cpu_s + half.cpu_s.unwrap_or(0.0) + checked.cpu_s.unwrap_or(0.0)),
+            sampler_cpu_s: [sampled.cpu_s, half.cpu_s, checked.cpu_s]
+                .into_iter()
+                .flatten()
+                .reduce(|a, b| a + b),
             resources: sampled.resources,
-            warmup: Some(warm.warmup.clone()),
+            warmup: Some(warmup),
             capacity,
             threads: threads.unwrap_or_default(),
             background: background.map(Box::new),
@@ -328,7 +332,7 @@ impl Bench<'_> {
             link,
             limited,
         };
-        Ok(judged(sample, known, verified, subject, counted, trial.connections)?)
+        Ok(judged(sample, known, &verified, subject, counted, trial.connections)?)
     }
 
     /// Puts the load on for the first time. Where no request of it succeeds the window is measured all the same: it
@@ -344,8 +348,7 @@ impl Bench<'_> {
         let network = NetworkCounters::read();
         let duration = Duration::from_millis(campaign.warmup_ms);
         let sampler = seen.map(|seen| sample(seen.pid, seen.at_rest, duration, None));
-        let most = campaign.warmup_connections;
-        let connections = most.unwrap_or(u32::MAX).min(trial.connections);
+        let connections = campaign.warmup_connections.unwrap_or(u32::MAX).min(trial.connections);
         let mut load = self.load(trial, connections, campaign.warmup_ms);
         if campaign.stages.is_some() {
             load.stages.push(UserStage { users: connections, duration_ms: campaign.warmup_ms });

@@ -150,6 +150,9 @@ pub fn commit() -> Option<String> {
     Some(if changed { format!("{hash}+") } else { hash })
 }
 
+/// Steal above this share of the processors' time makes a trial invalid, unless its campaign states another one.
+pub const MUCH_STEAL: f64 = 0.02;
+
 /// What the machine has done since it started; the difference of two readings says what it did meanwhile.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

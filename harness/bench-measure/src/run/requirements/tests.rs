@@ -2,7 +2,6 @@ use std::net::TcpListener;
 
 use super::*;
 use bench_model::config::{ConfigDir, Holds, Overrides};
-use bench_model::load::LoadTool;
 
 fn shipped() -> ConfigDir {
     ConfigDir::of_repository()

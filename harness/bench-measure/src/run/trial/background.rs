@@ -82,6 +82,7 @@ impl Bench<'_> {
             duration_ms: background.for_ms.unwrap_or(window_ms - background.from_ms),
             timeout_ms: self.plan.campaign.timeout_ms,
             rate: background.rate,
+            access: self.plan.server(&trial.server)?.access(),
             ..Load::default()
         };
         let tool = if load.rate.is_some() { background.tool } else { self.plan.campaign.tool };

@@ -74,7 +74,7 @@ fn time_alone(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Opt
 
 /// A connection of its own over HTTP, which sends the request and reads the answer each time.
 fn over_http(target: &Target, body: &str) -> Option<impl FnMut() -> Option<()> + use<>> {
-    let (addr, path) = (target.addr(), target.path());
+    let (addr, path) = (target.addr(), target.filled_path().ok()?);
     let mut client = TcpStream::connect(addr).ok()?;
     client.set_nodelay(true).ok()?;
     client.set_read_timeout(Some(PATIENCE)).ok()?;

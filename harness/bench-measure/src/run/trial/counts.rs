@@ -18,7 +18,14 @@ pub(super) fn since(
     earlier: Option<ServerCounts>,
 ) -> std::result::Result<Option<ServerCounts>, Outcome> {
     let (Some(now), Some(earlier)) = (read(subject)?, earlier) else { return Ok(None) };
-    Ok(Some(ServerCounts { requests: now.requests - earlier.requests, errors: now.errors - earlier.errors }))
+    let grown = |now: u64, earlier: u64| {
+        let reason = "the server's own counts fell in the window; let them be those of all its processes";
+        now.checked_sub(earlier).ok_or_else(|| Outcome::Invalid { reason: reason.to_owned() })
+    };
+    Ok(Some(ServerCounts {
+        requests: grown(now.requests, earlier.requests)?,
+        errors: grown(now.errors, earlier.errors)?,
+    }))
 }
 
 /// A wrong answer under load is a wrong answer, whatever else was measured.

@@ -337,7 +337,12 @@ impl Runner<'_> {
         let stderr = Scratch(prepared.path("decode.stderr"));
         let output = Output { stdout: None, stderr: &stderr.0 };
         let mut decoder = Owned::spawn(&program, args, &output, Placement::Free)?;
-        let reading = read(&mut decoder.stdout().with_context(|| format!("{name} has no output"))?);
+        let mut printed = decoder.stdout().with_context(|| format!("{name} has no output"))?;
+        let reading = read(&mut printed);
+        if reading.is_err() {
+            // Whose reader has gone fails because of that, and would be named as the reason.
+            let _ = std::io::copy(&mut printed, &mut std::io::sink());
+        }
         let ended = decoder.wait(TOOL_GRACE, self.interrupt)?;
         let ended_well = ended.is_some_and(|status| status.success());
         let said = || last_line(&stderr.0).unwrap_or_else(|| "it said nothing".to_owned());

@@ -62,6 +62,13 @@ pub struct Resolved {
 pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> {
     let (why, text) = config.why()?;
     let servers = vec![config.server(question.server)?, config.server(question.over)?];
+    for server in &servers {
+        ensure!(
+            server.running_at().is_none(),
+            "server {}: runs already, and a why run starts both of its servers on one core; name another one",
+            server.name
+        );
+    }
     ensure!(servers[0].name != servers[1].name, "{} is given twice; give two servers", question.server);
     let workload = config.workload(question.workload)?;
     let transport = config.workload(&why.transport)?;

@@ -11,10 +11,11 @@ use bench_model::results::RunFolder;
 /// The place of the file that a tool reads in every load, kept in the run's folder; empty for a tool without one.
 pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Result<PathBuf> {
     let Some((name, content)) = tool.driver().template() else { return Ok(PathBuf::new()) };
-    let name = format!("tool-output/{name}");
-    let path = folder.0.join(&name);
+    let tools = RunFolder(folder.0.join("tool-output"));
+    let path = tools.0.join(name);
     if !path.is_file() {
-        folder.write_new(&name, content)?;
+        // Whole or not at all, or a run whose disk was full could not be resumed.
+        tools.write_derived(name, content)?;
     }
     let kept = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
     ensure!(
