@@ -84,11 +84,10 @@ pub fn agreement(own: &[Group], kept: &[Group]) -> Result<Option<Agreement>> {
     for (group, _, own, others) in &rows {
         let others: Vec<&RunRatio> =
             others.iter().filter(|kept| kept.near == near).map(|kept| kept.ratio).collect();
-        let Some(there) = expected(&others) else { continue };
+        let Some((there, (low, high))) = expected(&others).zip(own.ratio.interval) else { continue };
         found.compared += 1;
         found.runs.extend(others.iter().map(|other| outer(&other.run).to_owned()));
         other_kernel |= others.iter().any(|other| other.kernel != own.kernel);
-        let (low, high) = own.ratio.interval.unwrap_or((own.ratio.value, own.ratio.value));
         if high < there.0 || there.1 < low {
             let setting = &group.setting;
             let place = format!(

@@ -144,7 +144,8 @@ impl Mark {
                  10 % more CPU than one of its second"
             }
             Self::Steal => {
-                "the hypervisor took over 2 % of the processors' time away in some trials, which count nowhere"
+                "the hypervisor took more of the processors' time away in some trials than the campaign allows (2 % \
+                 where it says nothing); these count nowhere"
             }
             Self::ForeignCpu => {
                 "another process used the CPU in some trials, beyond what the campaign allows; these count nowhere"

@@ -9,10 +9,8 @@ use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_stats::{Estimate, median};
+use bench_system::probe::host::MUCH_STEAL;
 use bench_system::probe::other_processes::ForeignCpu;
-
-/// Steal above this share of the processors' time makes a trial invalid, unless its campaign states another one.
-const MUCH_STEAL: f64 = 0.02;
 
 /// Samples of one cell by block; only [`valid`] ones, but where a function's name says otherwise.
 pub type Samples<'a> = BTreeMap<u32, &'a Sample>;

@@ -218,7 +218,7 @@ impl OverloadTrial {
         let whole = |bins: &&[Bin]| {
             let lasts_ms = f64::from(bins[bins.len() - 1].from_ms - bins[0].from_ms) + width_ms;
             // Parts without an answer are missing, and such a time is none at the old level.
-            lasts_ms < f64::from(STAYS_MS) + 2.0 * width_ms && bins.iter().all(|bin| bin.p99_us <= old_level)
+            lasts_ms < f64::from(STAYS_MS) + width_ms && bins.iter().all(|bin| bin.p99_us <= old_level)
         };
         let back = after.windows(stays.max(1)).find(whole);
         let answered = answered.map(|answered| (answered, within_s));

@@ -121,9 +121,9 @@ pub struct Setting {
     pub connections: u32,
     /// Bytes of one answer's body.
     pub answer_bytes: Option<u64>,
-    /// Threads of each server.
+    /// Threads of each server, where it states none of its own.
     pub threads: u32,
-    /// Tuning and ledger.
+    /// Tuning, ledger and all else that the campaign states of it.
     pub environment: Environment,
     /// Whether each block drew builds of both servers, so that the ratio is of many builds and its interval allows for
     /// their luck.
@@ -131,7 +131,7 @@ pub struct Setting {
     pub many_builds: bool,
     /// Both servers.
     pub servers: [Identity; 2],
-    /// The load; what is pooled has the same.
+    /// The requests; what is pooled has the same.
     #[serde(skip)]
     pub traffic: Option<Traffic>,
 }
@@ -180,7 +180,7 @@ pub struct Group {
     /// What the runs share.
     #[serde(flatten)]
     pub setting: Setting,
-    /// Whether no run of the same pair and load, with other builds or settings, is newer than its newest.
+    /// Whether no run of the same pair, load and environment, with other builds, is newer than its newest.
     pub newest: bool,
     /// By model of processor.
     pub models: Vec<Model>,
@@ -248,15 +248,16 @@ pub fn pool(sources: &[Source<'_>]) -> Vec<Group> {
     groups
 }
 
-/// A text of its own for each pair and load, whatever the builds and settings.
+/// A text of its own for each pair, load and environment, whatever the builds: a run on more processors, or of another
+/// tuning, is no newer one.
 fn order_text(setting: &Setting) -> String {
-    format!("{:?}", order(setting))
+    format!("{:?} {} {:?}", order(setting), setting.threads, setting.environment)
 }
 
 fn across(models: &[Model]) -> Option<Across> {
     let ratios = || models.iter().map(|model| model.ratio().value).filter(|value| value.is_finite());
     let count = ratios().count();
-    let range = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));
+    let range = ends(ratios().map(|ratio| (ratio, ratio)))?;
     let estimates: Option<Vec<RunEstimate>> = models.iter().map(Model::log_estimate).collect();
     let estimates = estimates.filter(|known| known.len() >= LEAST_MODELS);
     let ratio = estimates.and_then(|known| Some(random_effects(&known)?.mean.map(f64::exp)));
@@ -268,8 +269,8 @@ fn order(setting: &Setting) -> (bool, PooledFigure, &str, u32, &str, &str, bool)
     (*placement != Placement::Duet, *figure, workload, *connections, over, server, !*many_builds)
 }
 
-/// The ratios of a comparison that can be pooled, with those of each block: an open loop is another model, and in a
-/// duet the kernel divides the core.
+/// The ratios of a comparison that can be pooled, with those of each block: an open loop's latencies count from
+/// another moment, and in a duet the kernel divides the core.
 fn judged<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<(PooledFigure, &'a Finding, &'a [f64])> {
     if pair.level.rate.is_some() {
         return Vec::new();

@@ -207,7 +207,13 @@ pub fn summarize(
                 }
                 cells.push(cell);
             }
-            for rule in &campaign.pass {
+            let is_compared =
+                !campaign.compare_headline_only || level == campaign.headline_level(workload, &levels);
+            let is_judged = |rule: &&PassRule| {
+                let both = [&rule.server, &rule.over];
+                is_compared && both.iter().all(|server| campaign.measures(server, workload, level))
+            };
+            for rule in campaign.pass.iter().filter(is_judged) {
                 let compared = comparisons.iter().find(|pair| {
                     (&pair.server, &pair.over, &pair.workload, pair.level)
                         == (&rule.server, &rule.over, workload, level)
@@ -223,6 +229,14 @@ pub fn summarize(
                 bounds.push(Bound { rule, workload, level, ratio, holds });
             }
         }
+    }
+    // A bound that was judged nowhere was not shown.
+    let judged_nowhere = |rule: &&PassRule| !bounds.iter().any(|bound| bound.rule == **rule);
+    let unseen: Vec<PassRule> = campaign.pass.iter().filter(judged_nowhere).cloned().collect();
+    if let Some((workload, level)) = campaign.workloads.first().zip(levels.first()) {
+        let bound =
+            |rule| Bound { rule, workload: workload.clone(), level: *level, ratio: None, holds: false };
+        bounds.extend(unseen.iter().cloned().map(bound));
     }
     Summary {
         planned: plan::planned(campaign, trials),

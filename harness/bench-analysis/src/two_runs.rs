@@ -9,7 +9,7 @@ use super::comparison::{JUDGED, demand};
 use super::observed::{Observed, Samples, log_ratios};
 use super::summary::{Summary, summarize};
 use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
-use bench_model::config::Percent;
+use bench_model::config::{Percent, Placement};
 use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::observation::Observation;
@@ -136,6 +136,13 @@ impl Gate {
 pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between> {
     let places = common_places(runs)?;
     same_task(runs, &places)?;
+    ensure!(
+        runs.after.plan.campaign.environment.placement != Placement::Duet,
+        "{} and {} can't be compared: in both, two servers ran at the same time, so none has figures by itself; \
+         their reports have the ratios, and compare --all pools them",
+        runs.before.name,
+        runs.after.name
+    );
     let observed = runs.map(|run| Observed::new(&run.observations));
     let samples = |place: &CellKey<'_>| observed.map(|observed| observed.samples(place.0, place.1, place.2));
     let invalid_trials = |observed: &Observed<'_>| {
@@ -290,7 +297,10 @@ fn common_places(runs: Both<&Measured>) -> Result<Vec<CellKey<'_>>> {
     for workload in after.campaign.workloads.iter().filter(|name| before.campaign.workloads.contains(name)) {
         for level in after.levels().into_iter().filter(|level| held.contains(level)) {
             let servers = after.campaign.servers.iter();
-            let common = servers.filter(|name| before.campaign.servers.contains(name));
+            let common = servers.filter(|name| {
+                before.campaign.servers.contains(name)
+                    && [before, after].iter().all(|plan| plan.campaign.measures(name, workload, level))
+            });
             places.extend(common.map(|server| (server.as_str(), workload.as_str(), level)));
         }
     }

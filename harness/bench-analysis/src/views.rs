@@ -115,8 +115,8 @@ fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) 
     let is_shown = |one: &&Located<'_>| {
         only.iter().all(|(axis, values)| values.iter().any(|value| one.is_at(axis, value)))
     };
-    let all: Vec<Located<'_>> = all.iter().filter(is_shown).cloned().collect();
-    let varied = varied(&all);
+    let shown: Vec<Located<'_>> = all.iter().filter(is_shown).cloned().collect();
+    let varied = varied(&shown);
     let (x, series, panels) = (view.x()?, view.series()?, view.panels()?);
     let (over, minus) = (view.over()?, view.minus()?);
     let mut taken = vec![x.clone(), series.clone()];
@@ -124,7 +124,7 @@ fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) 
     let others = varied.into_iter().filter(|axis| !taken.contains(axis));
     let names: Vec<Along> = panels.into_iter().chain(others).collect();
     let mut found: Vec<(Vec<Place>, Vec<&Located<'_>>)> = Vec::new();
-    for one in &all {
+    for one in &shown {
         let key: Vec<Place> = names.iter().filter_map(|axis| one.places.get(axis).cloned()).collect();
         match found.iter_mut().find(|(known, _)| *known == key) {
             Some((_, cells)) => cells.push(one),
@@ -134,7 +134,7 @@ fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) 
     found.sort_by(|(one, _), (other, _)| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
     let of_panel = |(key, cells): (Vec<Place>, Vec<&Located<'_>>)| {
         let name = key.iter().map(|place| place.words.as_str()).collect::<Vec<_>>().join(", ");
-        let context = Context { plan, view, x: &x, over: &over, minus: &minus, all: &all, observed };
+        let context = Context { plan, view, x: &x, over: &over, minus: &minus, all, observed };
         Panel { name, series: context.series(&series, &cells) }
     };
     let panel_axes = names.iter().map(|axis| axis.name()).collect();

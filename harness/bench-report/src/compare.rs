@@ -120,8 +120,11 @@ fn absolute(between: &Between) -> String {
 }
 
 fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table {
-    let headers = "workload | server | connections | ratio of rates | by rate | ratio of CPU per request | by CPU per \
-        request | ratio of p99 | blocks before, after";
+    let unit = changes.first().map_or("connections", |change| change.level.unit());
+    let headers = format!(
+        "workload | server | {unit} | ratio of rates | by rate | ratio of CPU per request | by CPU per request | ratio \
+         of p99 | blocks before, after"
+    );
     let shown = |finding: &Option<Finding>| known(*finding, MISSING, |finding| ratio(finding.ratio));
     let said = |finding: &Option<Finding>, verdict: fn(&Finding) -> String| {
         known(*finding, MISSING, |finding| words(&finding, verdict, more_blocks_help))
@@ -130,7 +133,7 @@ fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table
         vec![
             change.workload.clone(),
             change.server.clone(),
-            count(change.level.amount().into()),
+            count(change.level.amount().into()) + if change.level.disturbed { ", disturbed" } else { "" },
             with_marks(shown(&change.rate), &marks(between, change)),
             said(&change.rate, Finding::words),
             shown(&change.cpu),
@@ -139,7 +142,7 @@ fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table
             format!("{}, {}", change.blocks.before, change.blocks.after),
         ]
     });
-    Table::of(headers, 2, rows)
+    Table::of(&headers, 2, rows)
 }
 
 /// More blocks narrow what varies from block to block; what changed between the runs stays as it is.

@@ -76,10 +76,12 @@ pub fn export(run: &Run, format: Format) -> Result<String> {
 fn cells(run: &Run) -> impl Iterator<Item = (String, &Cell)> {
     let parts = [Some(run), run.duets.as_deref()].into_iter().flatten();
     parts.flat_map(|part| {
-        part.summary
-            .cells
-            .iter()
-            .map(|cell| (format!("{}, {}", part.cell_name(cell), at(&cell.workload, cell.level)), cell))
+        let has_tools = part.plan.campaign.open.as_ref().is_some_and(|open| open.tools.len() > 1);
+        part.summary.cells.iter().map(move |cell| {
+            let by = if has_tools { format!(" by {}", cell.level.tool.name()) } else { String::new() };
+            let disturbed = if cell.level.disturbed { ", disturbed" } else { "" };
+            (format!("{}, {}{by}{disturbed}", part.cell_name(cell), at(&cell.workload, cell.level)), cell)
+        })
     })
 }
 

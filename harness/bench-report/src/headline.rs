@@ -199,17 +199,22 @@ pub(super) fn verdicts(run: &Run) -> String {
         return String::new();
     }
     let has_rate = !sections::is_duet(run) && open_loop::of(run).is_none();
+    let side = run.duets.as_deref().filter(|duets| !duets.summary.comparisons.is_empty());
     let rows = pairs(run).filter_map(|(server, over, workload, level, pair)| {
-        let pair = pair?;
-        let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
-        let (rate, cpu) = (has_rate.then_some(&pair.rate), &duet.unwrap_or(pair).cpu);
+        // CPU time of a server that another load disturbs is for both loads.
+        let pair = pair.filter(|pair| !pair.level.disturbed)?;
+        let cpu = match side {
+            Some(duets) => duets::of(duets, &server, &over, workload),
+            None => Some(pair),
+        };
+        let (rate, cpu) = (has_rate.then_some(&pair.rate), cpu.map(|pair| &pair.cpu));
         Some(vec![
             at(workload, level),
             run.pair(pair),
             dash(rate, |rate| ratio(rate.ratio)),
             dash(rate, Finding::words),
-            ratio(cpu.ratio),
-            cpu.cpu_words(),
+            dash(cpu, |cpu| ratio(cpu.ratio)),
+            dash(cpu, Finding::cpu_words),
         ])
     });
     let of = if run.plan.has_batches() { "call" } else { "request" };
@@ -219,7 +224,7 @@ pub(super) fn verdicts(run: &Run) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let duets = known(run.duets.as_ref(), "", |duets| {
+    let duets = known(side, "", |duets| {
         let each = known(duets.plan.levels().first().copied(), "-", load);
         format!(" CPU per request is that of both servers at the same time on one core, at {each} each.")
     });

@@ -87,7 +87,7 @@ pub(super) fn why_none<'a>(
         .collect();
     reasons.sort();
     match reasons.as_slice() {
-        [] => "not both have been measured yet".to_owned(),
+        [] => "not both have been measured yet, or the CPU time of one is unknown".to_owned(),
         [(_, only)] => format!("no block has a valid trial of both: {only}"),
         [(_, first), rest @ ..] => {
             format!("no block has a valid trial of both: {first}; and {} trials more", rest.len())

@@ -136,8 +136,14 @@ impl Run {
     /// What a reader knows a cell by.
     pub fn cell_name(&self, cell: &Cell) -> String {
         let server = self.label(&cell.server);
-        let other = cell.beside.as_ref();
-        other.map_or_else(|| server.to_owned(), |other| format!("{server} paired with {}", self.label(other)))
+        let by = match cell.level.rate.is_none() && self.plan.campaign.closed_loop_tools().len() > 1 {
+            true => format!(" by {}", cell.level.tool.name()),
+            false => String::new(),
+        };
+        match &cell.beside {
+            Some(other) => format!("{server} paired with {}{by}", self.label(other)),
+            None => format!("{server}{by}"),
+        }
     }
 
     /// What a reader knows a compared pair by.

@@ -194,7 +194,7 @@ and the rest of the repository may differ: they are part of what varies between 
 ";
 
 /// The models of processors that groups have, in the order of their names.
-pub fn processors<'a>(groups: &[&'a Group]) -> Vec<&'a str> {
+fn processors<'a>(groups: &[&'a Group]) -> Vec<&'a str> {
     let models = groups.iter().flat_map(|group| &group.models);
     let mut processors: Vec<&str> = models.map(|model| model.processor.as_str()).collect();
     processors.sort_unstable();
@@ -203,7 +203,7 @@ pub fn processors<'a>(groups: &[&'a Group]) -> Vec<&'a str> {
 }
 
 /// A column for each model of processor, and one for all of them.
-pub fn by_processor(groups: &[&Group]) -> Table {
+fn by_processor(groups: &[&Group]) -> Table {
     let processors = processors(groups);
     let mut headers = vec!["figure", "request", "servers", "built from"];
     headers.extend(&processors);
@@ -247,7 +247,7 @@ fn built(setting: &Setting) -> String {
 }
 
 /// One row for each ratio that was pooled on a model of processor.
-pub fn table<'a>(groups: impl Iterator<Item = &'a Group>, processor: &str) -> Table {
+fn table<'a>(groups: impl Iterator<Item = &'a Group>, processor: &str) -> Table {
     let row = |Group { setting, models, .. }: &Group| {
         let model = models.iter().find(|model| model.processor == processor)?;
         let Pooled { runs, ratio: mean, prediction, within, between, i_squared, .. } =

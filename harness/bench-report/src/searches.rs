@@ -43,11 +43,6 @@ pub(super) fn groups<'a, T, K: PartialEq>(items: &'a [T], key: impl Fn(&'a T) ->
     groups
 }
 
-/// A value as a cell of a table; a dash where there is none.
-pub(super) fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| "-".to_owned(), words)
-}
-
 /// The settings that each server reported.
 pub(super) fn effective(conditions: &Conditions) -> String {
     let mut out = "\nThe servers' effective settings in these trials:\n\n```json\n".to_owned();

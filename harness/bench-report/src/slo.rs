@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use super::format::{NEVER_SENT, Table, bullets, counted, significant, thousands, time_us};
-use super::searches::{effective, groups, or_dash};
+use super::format::{NEVER_SENT, Table, bullets, counted, dash, significant, thousands, time_us};
+use super::searches::{effective, groups};
 use super::{Run, causes, commands};
 use bench_analysis::NEAR_CEILING;
 use bench_analysis::ceilings::Ceiling;
@@ -124,29 +124,19 @@ fn note(search: &SloSearch, ceiling: Ceiling) -> String {
 /// The section; empty for a campaign without searches for rates.
 pub fn section(run: &Run) -> String {
     let Some(summary) = &run.summary.slo else { return String::new() };
-    let mut table = Table::new(
-        &[
-            "request",
-            "server",
-            "sustained, requests/s",
-            "not sustained",
-            "in time/s",
-            "p99 there",
-            "CPU µs/request there",
-            "notes",
-        ],
-        2,
-    );
+    let headers = "request | server | sustained, requests/s | not sustained | in time/s | p99 there | CPU µs/request \
+        there | notes";
+    let mut table = Table::of(headers, 2, []);
     for search in &summary.searches {
         let (searched, found) = (&search.searched, &search.found);
         table.row(vec![
             searched.workload.clone(),
             run.label(&searched.server).to_owned(),
-            or_dash(found.lower, tested),
-            or_dash(found.upper, tested),
-            or_dash(found.conditional_rate, thousands),
-            or_dash(search.at_lower, |there| time_us(there.p99_us)),
-            or_dash(search.at_lower, |there| significant(there.cpu_us_per_request)),
+            dash(found.lower, tested),
+            dash(found.upper, tested),
+            dash(found.conditional_rate, thousands),
+            dash(search.at_lower, |there| time_us(there.p99_us)),
+            dash(search.at_lower, |there| significant(there.cpu_us_per_request)),
             note(search, summary.ceiling),
         ]);
     }

@@ -4,8 +4,8 @@ mod connecting;
 
 use std::fmt::Write;
 
-use super::format::{Table, thousands, time_us};
-use super::searches::{effective, groups, or_dash};
+use super::format::{Table, dash, thousands, time_us};
+use super::searches::{effective, groups};
 use super::{Run, causes};
 use bench_analysis::Diagnosed;
 use bench_analysis::threshold::{
@@ -123,9 +123,15 @@ fn short(name: &str, search: &SearchSummary) -> String {
         (Some(low), Some(high)) => {
             format!("**{name}** from {} connections, highest passing {}", counted(high), counted(low))
         }
-        (None, Some(high)) => {
-            format!("**{name}** at {} already, and no lower count passes", counted(high))
-        }
+        (None, Some(high)) => match split(&found.between) {
+            ([], _) => format!("**{name}** at {} already, and no lower count passes", counted(high)),
+            (passing, _) => format!(
+                "**{name}** from {} connections, no failure at {}, {}",
+                counted(high),
+                span(search, passing),
+                unsettled(search)
+            ),
+        },
         (Some(low), None) if found.ending == Ending::HoldsToHighest && found.fails_at().is_none() => {
             format!("**{name}** not up to {}: {}", counted(low), limit.by.words())
         }
@@ -234,21 +240,11 @@ fn notes_of(search: &SearchSummary) -> Vec<String> {
 /// The section; empty for a campaign without searches.
 pub fn section(run: &Run) -> String {
     let Some(summary) = &run.summary.threshold else { return String::new() };
-    let mut table = Table::new(
-        &[
-            "request",
-            "server",
-            "settings",
-            "client",
-            "highest passing",
-            "lowest failing",
-            "in between",
-            "notes",
-        ],
-        4,
-    );
+    let headers =
+        "request | server | settings | client | highest passing | lowest failing | in between | notes";
+    let mut table = Table::of(headers, 4, []);
     for search in &summary.searches {
-        let end = |end: Option<Counted>| or_dash(end, |end| counted(search, end));
+        let end = |end: Option<Counted>| dash(end, |end| counted(search, end));
         let (searched, found) = (&search.searched, &search.found);
         table.row(vec![
             searched.workload.clone(),

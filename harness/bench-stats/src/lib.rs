@@ -60,16 +60,17 @@ fn order_interval(sorted: &[f64]) -> Option<(f64, f64)> {
     let n = sorted.len();
     let each_tail = (1.0 - CONFIDENCE) / 2.0;
     // Tail of the binomial distribution with probability one half: P(X <= k).
-    let mut probability = 0.5_f64.powi(n as i32);
+    // As a logarithm: from 1,075 values on the chance itself is too small for a number.
+    let mut log_chance = n as f64 * 0.5_f64.ln();
     let mut tail = 0.0;
     let mut drop = None;
     for k in 0..n / 2 {
-        tail += probability;
+        tail += log_chance.exp();
         if tail > each_tail {
             break;
         }
         drop = Some(k);
-        probability *= (n - k) as f64 / (k + 1) as f64;
+        log_chance += ((n - k) as f64 / (k + 1) as f64).ln();
     }
     drop.map(|k| (sorted[k], sorted[n - 1 - k]))
 }

@@ -66,7 +66,8 @@ enum Verb {
         #[arg(long, value_name = "DIR", default_value = "target/pages")]
         to: PathBuf,
     },
-    /// Make finished runs small enough to keep: compress their observations, and remove raw output and summary.json.
+    /// Make finished runs small enough to keep: compress what was measured, and remove raw output and what is made
+    /// again from the rest: campaign.toml, summary.json, report.html.
     Pack {
         /// The runs' folders. A packed run can't be resumed.
         #[arg(required = true)]

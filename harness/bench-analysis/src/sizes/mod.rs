@@ -219,10 +219,9 @@ pub fn summary(plan: &Plan, conditions: &Conditions, observations: &[Observation
 
 /// The server and the box that an arm's name stands for.
 fn base_of(sizes: &Sizes, arm: &str) -> Option<(String, SizedBox)> {
-    sizes.boxes.iter().find_map(|of| {
-        let base = arm.strip_suffix(&Sizes::arm("", of))?;
-        Some((base.to_owned(), *of))
-    })
+    // The name of one box may end as that of another: the longest fits.
+    let named = |of: &SizedBox| Some((arm.strip_suffix(&Sizes::arm("", of))?.to_owned(), *of));
+    sizes.boxes.iter().filter_map(named).min_by_key(|(base, _)| base.len())
 }
 
 /// The observations of a server in a box.

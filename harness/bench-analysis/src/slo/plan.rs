@@ -7,6 +7,7 @@ use super::judge::{Judge, Missed};
 use super::search::{MlrSearch, RateLoad, Rules, Search};
 use crate::ceilings::Ceiling;
 use crate::interleaved_searches::{NextTrial, Schedule, Searches};
+use crate::observed::invalid;
 use crate::search::Judgement;
 use bench_model::config::Slo;
 use bench_model::observation::Observation;
@@ -123,6 +124,9 @@ impl Searches for SloPlan {
     }
 
     fn complaints(&self, observation: &Observation) -> Vec<String> {
+        if let Some(lost) = observation.outcome.evidence().and_then(invalid) {
+            return vec![lost.words().to_owned()];
+        }
         self.judge().missed(observation).iter().map(Missed::kind).collect()
     }
 }

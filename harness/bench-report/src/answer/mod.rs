@@ -167,7 +167,7 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                 };
                 let place = match (less.as_slice(), more.as_slice()) {
                     _ if standings.len() == 1 => String::new(),
-                    ([], []) => " everywhere".to_owned(),
+                    ([], []) => format!(" on all {} processors", standings.len()),
                     (less, []) => format!(" on {} (surely less on {})", on(&unresolved), on(less)),
                     (_, more) => format!(" on {} (surely more on {})", on(&unresolved), on(more)),
                 };
@@ -179,7 +179,7 @@ fn disagreements(answer: &Answer) -> Vec<String> {
         }
         let others = row.values.iter().flatten().count().saturating_sub(1);
         let words = |(place, servers): (String, Vec<&str>)| match servers.len() == others && others > 1 {
-            true => format!("all{place}"),
+            true => format!("every server{place}"),
             false => servers.join(" and ") + &place,
         };
         let places = list(places.into_iter().map(words));
@@ -191,7 +191,7 @@ fn disagreements(answer: &Answer) -> Vec<String> {
     }
     if !open.is_empty() {
         said.push(format!(
-            "**No sure difference from {baseline}** (processors by family/model): {}.",
+            "**Not surely different from {baseline}** (processors by family/model): {}.",
             open.join("; ")
         ));
     }
@@ -313,15 +313,16 @@ fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: 
 
 /// Whether it is open if a server differs from the baseline, and not only because the load ended before either did.
 fn is_open(answer: &Answer, row: &AnswerRow, server: usize) -> bool {
-    let is_bound = |server: usize| row.values[server].is_some_and(|value| value.at_least);
+    let bound = |server: usize| row.values[server].filter(|value| value.at_least).map(|value| value.shown);
     row.values[server].is_some()
         && !row.is_resolved(server, answer.baseline)
-        && !(is_bound(server) && is_bound(answer.baseline))
+        && !(bound(server).is_some() && bound(server) == bound(answer.baseline))
 }
 
-/// Whether the load ended before any server did: then no server differs from another.
+/// Whether every server reached the same, which was the most that was tried: then none differs from another.
 fn is_bound(row: &AnswerRow) -> bool {
-    row.values.iter().flatten().all(|value| value.at_least)
+    let first = row.values.iter().flatten().next().map(|value| value.shown);
+    row.values.iter().flatten().all(|value| value.at_least && Some(value.shown) == first)
 }
 
 /// A row's question: `p99, getBalance at 125 connections`.
@@ -339,18 +340,17 @@ fn notes(answer: &Answer) -> String {
     let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
     let has_models = answer.rows.iter().any(|row| row.models.len() > 1);
     let where_measured = |several: &'static str| if has_models { several } else { "" };
-    let everywhere = where_measured(", on any processor of its row");
-    let mut notes = vec![format!("**Bold**: may be the best: no server is surely better{everywhere}.")];
+    let everywhere = where_measured("; in a range, on none of its processors");
+    let mut notes =
+        vec![format!("**Bold**: may be the best, since no other server is surely better{everywhere}.")];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, _)| row.best().is_empty()) {
         let differs = where_measured(", or the best differs from processor to processor");
-        notes.push(format!("No bold in a row: any of them may be the best{differs}."));
+        notes.push(format!("No bold in a row: that is so of every server{differs}."));
     }
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
-        let somewhere = where_measured(
-            ", on at least one processor of its row. The doubt may be about another processor than the figure's",
-        );
+        let somewhere = where_measured("; in a range, on at least one of its processors");
         notes.push(format!(
             "**?**: not surely different from {baseline}: their intervals overlap{somewhere}."
         ));
@@ -366,16 +366,13 @@ fn notes(answer: &Answer) -> String {
     }
     let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
         let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);
-        let parts = [write(row.topic, most), row.from.clone()];
-        let parts = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
-        format!("{}: {}", name(answer, row), parts.join(" "))
+        let from = if row.from.is_empty() { String::new() } else { format!(" {}", row.from) };
+        let most = write(row.topic, most);
+        format!("{}: every server reached {most}, the most that was tried{from}", name(answer, row))
     });
     let bound: Vec<String> = bound.collect();
     if !bound.is_empty() {
-        notes.push(format!(
-            "Left out, because every server reached the most that was tried: {}.",
-            bound.join("; ")
-        ));
+        notes.push(format!("Left out: {}.", bound.join("; ")));
     }
     format!("{}\n", notes.join(" "))
 }

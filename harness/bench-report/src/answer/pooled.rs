@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 use super::super::Run;
 use super::super::pooled::PooledRuns;
-use super::rows;
+use super::{numbers, rows, short};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, OnModel, Topic, Value};
 use bench_analysis::pooled::{Group, PooledFigure, Setting, ends};
 use bench_model::config::Placement;
@@ -22,15 +22,16 @@ pub(crate) fn of_runs(pooled: &PooledRuns, runs: &[Run], links: (&str, &[&str]))
     let mut answer = super::of(first).with_context(|| format!("{} compares nothing", first.name))?;
     let names = first.plan.servers.iter().map(|server| server.name.as_str());
     let names: Vec<&str> = names.filter(|name| !first.plan.is_ceiling(name)).collect();
-    let one = |rows: &mut [AnswerRow], link: &str| {
-        rows.iter_mut().for_each(|row| row.from = format!("([1 run][{link}])"))
+    let one = |rows: &mut [AnswerRow], run: &Run, link: &str| {
+        let on = short(&run.conditions.host.processor_name());
+        rows.iter_mut().for_each(|row| row.from = format!("([1 run][{link}] on {})", numbers(&on)))
     };
     let (all, links) = links;
-    one(&mut answer.rows, links[0]);
+    one(&mut answer.rows, first, links[0]);
     for (run, link) in others.iter().zip(&links[1..]) {
         let known: Vec<Topic> = answer.rows.iter().map(|row| row.topic).collect();
         let mut new = rows::rows(run, &names, answer.baseline);
-        one(&mut new, link);
+        one(&mut new, run, link);
         answer.rows.extend(new.into_iter().filter(|row| !known.contains(&row.topic)));
     }
     for row in &mut answer.rows {
@@ -97,8 +98,12 @@ fn pool(
         both.all(|(there, here)| there.is_some() == here.is_some())
     };
     let models: Vec<OnModel> = processors.iter().map(|processor| on(processor)).filter(is_whole).collect();
+    let own = run.conditions.host.processor_name();
     let mut counts = Vec::new();
     if models.len() > 1 {
+        // The figures of rates stay those of one run, so whether servers differ is said of its processor.
+        let is_of_one = row.topic == Topic::Rate && models.iter().any(|model| model.processor == own);
+        row.values_of = is_of_one.then(|| own.clone());
         row.models = models;
         if groups.iter().flatten().any(|group| group.setting.many_builds) {
             let all = |name: &&str| {
@@ -107,14 +112,14 @@ fn pool(
             };
             row.one_build = names.iter().map(all).collect();
         }
-        counts.extend(groups.iter().flatten().map(|group| group.runs().count()));
+        let models = groups.iter().flatten().flat_map(|group| &group.models);
+        let models = models.filter(|model| !is_of_one || model.processor == own);
+        counts.extend(models.map(|model| model.runs.len()));
     } else {
-        let processor = run.conditions.host.processor_name();
-        let here = on(&processor);
+        let here = on(&own);
         row.direct.extend(&here.direct);
         for (server, group) in groups.iter().enumerate() {
-            let model =
-                group.and_then(|group| group.models.iter().find(|model| model.processor == processor));
+            let model = group.and_then(|group| group.models.iter().find(|model| model.processor == own));
             if model.is_some_and(|model| model.pooled.is_some_and(|pooled| pooled.prediction.is_some())) {
                 row.values[server] = here.values[server];
                 counts.extend(model.map(|model| model.runs.len()));
@@ -125,13 +130,15 @@ fn pool(
         let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
         let processors = row.models.len();
         row.from = match (row.topic, processors) {
-            // The figures stay those of one run; whether servers differ is of all.
+            (Topic::Rate, several) if several > 1 && row.values_of.is_none() => format!(
+                "{}; ? and bold: [{runs} runs on each of {several} processors][{link}])",
+                row.from.trim_end_matches(')')
+            ),
             (Topic::Rate, _) => {
-                let on = if processors == 0 { String::new() } else { format!(" on {processors} processors") };
-                format!("{}; ? and bold: [{runs} runs in all{on}][{link}])", row.from.trim_end_matches(')'))
+                format!("{}; ? and bold: [{runs} runs there][{link}])", row.from.trim_end_matches(')'))
             }
             (_, 0) => format!("([{runs} runs][{link}])"),
-            _ => format!("([range over {processors} processors, {runs} runs in all][{link}])"),
+            _ => format!("([range over {processors} processors, {runs} runs on each][{link}])"),
         };
     }
 }

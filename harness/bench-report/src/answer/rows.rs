@@ -98,6 +98,7 @@ impl Measured<'_> {
             values,
             direct: Vec::new(),
             models: Vec::new(),
+            values_of: None,
             one_build: Vec::new(),
         }
     }

@@ -7,7 +7,8 @@ use super::{Axis, Bar, Bars, Forest, Kind, Mark, Ratio, Ratios};
 use crate::format::spanned;
 
 /// Ticks of a scale of ratios; how much of a logarithmic range's room a forest plot leaves out.
-const RATIO_TICKS: [f64; 9] = [0.1, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 10.0];
+const RATIO_TICKS: [f64; 15] =
+    [0.001, 0.01, 0.1, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
 const FOREST_ROOM: f64 = 1.2;
 
 /// The width of a forest plot's values, which stand in panels of at least three times that.

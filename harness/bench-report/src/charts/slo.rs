@@ -4,7 +4,7 @@
 
 use super::super::Run;
 use super::super::format::thousands;
-use super::series::{legend, styles};
+use super::series::{legend, style};
 use super::{Axis, Chart, Mark, Panel, Plot, Point as Drawn, Row, Series, Style, time_tick};
 use bench_analysis::slo::{Point, PointResult, SloSummary};
 
@@ -29,17 +29,9 @@ pub(crate) fn chart(run: &Run) -> Option<Chart> {
 
 /// The trials of a workload that have a latency.
 fn points<'a>(run: &Run, summary: &'a SloSummary, workload: &str) -> Vec<(Placed<'a>, (f64, f64))> {
-    let styles = styles(&run.plan.servers);
-    let place = |server: &str| {
-        run.plan
-            .servers
-            .iter()
-            .position(|known| known.name == server)
-            .map_or(Style::default(), |place| styles[place])
-    };
     let searches = summary.searches.iter().filter(|search| search.searched.workload == workload);
     let of_search = searches.flat_map(|search| {
-        let server = place(&search.searched.server);
+        let server = style(run, &search.searched.server);
         search.points.iter().map(move |point| (server, point))
     });
     let drawn = of_search.filter_map(|(server, point)| {

@@ -47,13 +47,7 @@ impl Tab {
     /// Where a section of a report stands. One that is not known here stands in the details.
     fn of(heading: &str, workloads: &BTreeSet<&str>) -> Self {
         match heading {
-            HEADLINE
-            | "Verdicts"
-            | "Bounds"
-            | "Stops"
-            | "Running"
-            | "Held still"
-            | "How many connections fit in a box" => Self::Answer,
+            HEADLINE | "Verdicts" | "Bounds" | "Stops" | "How many connections fit in a box" => Self::Answer,
             "Charts" | "Do the load tools agree?" => Self::Curves,
             "Isolation" => Self::Latency,
             "Soak" => Self::Resources,

@@ -22,7 +22,8 @@ pub(crate) fn sections(run: &Run) -> String {
 pub(super) fn headline(run: &Run) -> String {
     let Some(other) = background(run) else { return String::new() };
     let is_measured = |server: &String| !run.plan.is_ceiling(server);
-    let isolation = run.summary.isolation.iter().filter(|found| is_measured(&found.server)).map(|found| {
+    let isolation = run.summary.isolation.iter().filter(|found| is_measured(&found.server));
+    let isolation = isolation.filter(|found| found.p99_from_send_ratio.is_some()).map(|found| {
         let answered = found.other_answered.filter(|share| share.value < 0.99);
         format!(
             "**{}** on {}: p99 from the send is **{} times** as long with {} in the background.{}",
@@ -33,7 +34,8 @@ pub(super) fn headline(run: &Run) -> String {
             known(answered, "", |share| format!(" Of that load it answers {}.", percent(share)))
         )
     });
-    let recovery = run.summary.recovery.iter().filter(|found| is_measured(&found.server)).map(|found| {
+    let recovery = run.summary.recovery.iter().filter(|found| is_measured(&found.server));
+    let recovery = recovery.filter(|found| !found.after_ms.is_empty()).map(|found| {
         format!(
             "**{}** on {}: p99 is back at its old level **{}**.",
             at(&found.workload, found.level),
@@ -165,17 +167,17 @@ fn recovery(run: &Run) -> String {
     )
 }
 
-/// How long after the overload: the median of the trials, and their ends.
+/// How long after the overload: the median of the trials in which it came back, and their ends.
 fn after(recovery: &Recovery) -> String {
     let known: Vec<f64> = recovery.after_ms.iter().copied().flatten().collect();
     let never = recovery.after_ms.len() - known.len();
     let mut text = match median(&known) {
+        None if recovery.after_ms.is_empty() => "not measured".to_owned(),
         None => "not within the window".to_owned(),
         Some(middle) => {
-            let ends =
-                |low: f64, high: f64| format!("after {} ({} to {})", ms(middle.value), ms(low), ms(high));
             let low = known.iter().copied().fold(f64::INFINITY, f64::min);
-            ends(low, known.iter().copied().fold(0.0, f64::max))
+            let high = known.iter().copied().fold(0.0, f64::max);
+            format!("after {} ({} to {})", ms(middle.value), ms(low), ms(high))
         }
     };
     if never > 0 && !known.is_empty() {

@@ -3,7 +3,6 @@
 //! - `answer`: of all kept runs, pooled; WHAT are the aliases of the runs behind it, the one with the servers first;
 //! - `headline`: a campaign's headline and where it is from;
 //! - `why`: a why run's sentences, ladder and chart; WHAT is its question, such as `actix legacy getBlocks`;
-//! - `pooled`: pooled ratios, those whose fields fit WHAT, such as `placement=duet,over=legacy`;
 //! - `table`: the first table below a heading of the run's report; WHAT is the heading, or headings from the outer to
 //!   the inner one with ` / ` between, and may end in `; columns: a | b`;
 //! - `section`: all that stands below a heading of the run's report;
@@ -14,12 +13,12 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Aliases, Difference, Page, Sources, Spliced, line_of, older, pointer};
+use super::{Aliases, Difference, Page, Sources, Spliced, line_of, older};
 use crate::{Run, answer, headline, pooled, why};
-use bench_analysis::answer::Answer;
+use bench_analysis::answer::{Answer, Topic};
 use bench_model::results::Conditions;
 
-const KINDS: [&str; 8] = ["answer", "headline", "why", "pooled", "table", "section", "chart", "servers"];
+const KINDS: [&str; 7] = ["answer", "headline", "why", "table", "section", "chart", "servers"];
 
 /// What begins and ends a part of a report that a reader opens.
 const FOLDS: [&str; 3] = ["<details>", "<summary>", "</details>"];
@@ -28,7 +27,7 @@ const FOLDS: [&str; 3] = ["<details>", "<summary>", "</details>"];
 const NOTHING_YET: &str = "nothing yet";
 
 /// One block of a page.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Block<'a> {
     kind: &'static str,
     alias: &'a str,
@@ -44,9 +43,6 @@ pub(super) fn blocks(text: &str) -> Result<Vec<Block<'_>>> {
     for line in text.split_inclusive('\n') {
         let start = at;
         at += line.len();
-        if blocks.last().is_some_and(|block: &Block<'_>| start < block.content.end) {
-            continue;
-        }
         let Some((kind, rest)) = begun(line) else { continue };
         let number = || format!("line {}", line_of(text, start));
         let (alias, what) = rest.split_once(": ").unwrap_or((rest, ""));
@@ -65,16 +61,18 @@ pub(super) fn blocks(text: &str) -> Result<Vec<Block<'_>>> {
 
 /// The aliases of the runs behind the answers of a page.
 pub(super) fn answers(text: &str) -> Result<Vec<String>> {
-    let answers =
-        blocks(text)?.into_iter().filter(|block| block.kind == "answer" && block.alias != NOTHING_YET);
+    let answers = measured(text, "answer")?;
     Ok(answers.flat_map(|block| block.what.split_whitespace()).map(str::to_owned).collect())
 }
 
 /// The aliases whose charts a page has.
 pub(super) fn charts(text: &str) -> Result<Vec<String>> {
-    let charts =
-        blocks(text)?.into_iter().filter(|block| block.kind == "chart" && block.alias != NOTHING_YET);
-    Ok(charts.map(|block| block.alias.to_owned()).collect())
+    Ok(measured(text, "chart")?.map(|block| block.alias.to_owned()).collect())
+}
+
+/// The blocks of a kind whose runs were made.
+fn measured<'a>(text: &'a str, kind: &str) -> Result<impl Iterator<Item = Block<'a>>> {
+    Ok(blocks(text)?.into_iter().filter(move |block| block.kind == kind && block.alias != NOTHING_YET))
 }
 
 /// The kind and the rest of a line that begins a block.
@@ -135,10 +133,6 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
     let Block { kind, alias, what, .. } = *block;
     if alias == NOTHING_YET {
         return Ok("*Not measured yet.*".to_owned());
-    }
-    if kind == "pooled" {
-        ensure!(*aliases.get(alias)? == super::Quoted::Pooled, "[{alias}] is no link to {}", pooled::PAGE);
-        return pooled_table(alias, what, sources);
     }
     if kind == "answer" {
         return answer_of(alias, what, aliases, sources);
@@ -218,8 +212,9 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
     }
     ensure!(!machines.is_empty(), "an answer names its runs");
     let here = machines.join(", or ");
-    let ratios = answer.rows.iter().flat_map(|row| &row.models).map(|model| model.processor.as_str());
-    let mut processors: Vec<&str> = ratios.collect();
+    let of_cpu = answer.rows.iter().filter(|row| row.topic == Topic::Cpu);
+    let mut processors: Vec<&str> =
+        of_cpu.flat_map(|row| &row.models).map(|model| model.processor.as_str()).collect();
     processors.sort_unstable();
     processors.dedup();
     Ok(match processors.as_slice() {
@@ -250,42 +245,6 @@ fn source(run: &str, folder: &str, conditions: &Conditions) -> String {
 /// What stands behind what a run of other servers than today's shows; nothing where they are today's.
 fn mark(run: &str, sources: &Sources) -> Result<String> {
     Ok(sources.older(run)?.map_or_else(String::new, |day| format!(" **Servers of {day}**, not today's.")))
-}
-
-fn pooled_table(alias: &str, what: &str, sources: &Sources) -> Result<String> {
-    let pooled = sources.pooled()?;
-    let mut chosen = Vec::new();
-    for group in &pooled.groups {
-        if group.is_repeated() && (what.is_empty() || pointer::fits(&serde_json::to_value(group)?, what)) {
-            chosen.push(group);
-        }
-    }
-    if chosen.is_empty() {
-        return Ok("*No two runs with the same builds and settings are kept.*".to_owned());
-    }
-    let mut older: Vec<String> = Vec::new();
-    for run in chosen.iter().flat_map(|group| group.runs()) {
-        let run = run.run.split('/').next().unwrap_or(&run.run);
-        older.extend(sources.older(run)?.filter(|day| !older.contains(day)));
-    }
-    let mark = match older.as_slice() {
-        [] => String::new(),
-        days => format!(" **Servers of {}**, not today's.", days.join(", ")),
-    };
-    let of_one = pooled::processors(&chosen).into_iter().map(|processor| {
-        let table = pooled::table(chosen.iter().copied(), processor);
-        if table.is_empty() { String::new() } else { format!("On {processor}:\n\n{}\n", table.markdown()) }
-    });
-    let of_all = match pooled::processors(&chosen).len() {
-        1 => String::new(),
-        _ => format!("{}\n", pooled::by_processor(&chosen).markdown()),
-    };
-    Ok(format!(
-        "{of_all}{}From [all kept runs][{alias}]: the mean over runs with its 95 % interval, the typical standard \
-         error within a run, the standard deviation between runs, the share of the variance that lies between them, \
-         and the 95 % prediction interval for the ratio of one more run on the same processor.{mark}",
-        of_one.collect::<String>()
-    ))
 }
 
 /// What stands below a heading, up to the next one of its rank or above. Several headings, with ` / ` between, go from
@@ -331,7 +290,7 @@ fn first_table(text: &str) -> Option<String> {
 
 /// Some of a table's columns, by their headers; of several with one header, as many from the first on as it is named.
 fn choose(table: &str, columns: &str) -> Result<String> {
-    let cells = |line: &'_ str| -> Vec<String> {
+    let cells = |line: &str| -> Vec<String> {
         let inner = line.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\u{0}");
         inner.split('|').map(|cell| cell.replace('\u{0}', "\\|")).collect()
     };

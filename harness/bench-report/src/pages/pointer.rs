@@ -41,7 +41,7 @@ pub(super) fn find<'a>(value: &'a Value, pointer: &str) -> Result<&'a Value> {
 }
 
 /// Whether a member of a list has all of the chosen fields.
-pub(super) fn fits(member: &Value, chosen: &str) -> bool {
+fn fits(member: &Value, chosen: &str) -> bool {
     chosen.split(',').all(|pair| {
         let Some((field, wanted)) = pair.split_once('=') else { return false };
         let (field, negated) = field.strip_suffix('!').map_or((field, false), |field| (field, true));

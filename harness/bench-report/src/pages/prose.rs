@@ -157,10 +157,12 @@ fn looks_measured(line: &str, start: usize, end: usize) -> bool {
     }
     let word = behind
         .trim_start()
-        .split(|c: char| c.is_whitespace() || ",;:.)]|".contains(c))
+        .split(|c: char| c.is_whitespace() || ",;:.)]|*!?".contains(c))
         .next()
         .unwrap_or_default();
-    let has_unit = UNITS.split(' ').any(|unit| unit == word) || behind.starts_with("/s");
+    let is_unit =
+        |unit: &str| word.strip_prefix(unit).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let has_unit = UNITS.split(' ').any(is_unit) || behind.starts_with("/s");
     let counted =
         behind.strip_prefix(" of ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let thousands = number.contains(',');
@@ -224,7 +226,7 @@ mod tests {
     #[test]
     fn what_is_bound_or_code_is_not() {
         for text in [
-            "<!-- pooled of pooled: placement=duet -->\n\n| 0.54 |\n\n<!-- end of pooled -->\n",
+            "<!-- table of quick: Results -->\n\n| 0.54 |\n\n<!-- end of table -->\n",
             "```sh\nsleep 0.5\n```\n",
             "text `1.5 s` and ``2.5 `s`` more",
             "<!-- 0.5 s -->",

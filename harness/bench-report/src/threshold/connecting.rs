@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Table, connecting_at, count, or_dash, thousands, time_us};
+use super::{Table, connecting_at, count, dash, thousands, time_us};
 use bench_analysis::threshold::{ConnectingAt, SearchSummary, ThresholdSummary};
 use bench_model::config::Tuning;
 
@@ -46,7 +46,7 @@ pub(super) fn table(summary: &ThresholdSummary) -> String {
             row.push(count(connections));
             row.extend(searches.iter().map(|search| {
                 let at = search.and_then(|search| connecting_at(search, connections));
-                or_dash(at, connected)
+                dash(at, connected)
             }));
             table.row(row);
         }

@@ -75,7 +75,8 @@ fn labelled(run: &Run, summary: &WhySummary) -> WhySummary {
         .chain(shown.counts.iter_mut().map(|count| &mut count.server))
         .chain(shown.instructions.iter_mut().map(|instructions| &mut instructions.server))
         .chain(shown.slope.iter_mut().flat_map(|slope| &mut slope.lines).map(|line| &mut line.server))
-        .chain(shown.failed.iter_mut().map(|trial| &mut trial.server));
+        .chain(shown.failed.iter_mut().map(|trial| &mut trial.server))
+        .chain(shown.invalid.iter_mut().map(|trial| &mut trial.server));
     for name in names {
         *name = run.label(name).to_owned();
     }

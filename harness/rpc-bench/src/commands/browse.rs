@@ -1,11 +1,12 @@
 //! `rpc-bench open` and `pages`: a run's report as a page for a browser, and the list of all kept runs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
 use bench_model::results::{REPORT, RunFolder};
 use bench_report::html;
+use bench_system::probe::host::on_path;
 
 /// The program that opens a file with what the desktop has for it.
 const OPENER: &str = "xdg-open";
@@ -57,7 +58,7 @@ pub fn pages(results: &Path, to: &Path) -> Result<bool> {
 /// Opens a page in a browser where there is a desktop; else the printed path is all that a reader needs.
 fn show(page: &Path) {
     let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-    let Some(opener) = opener().filter(|_| has_desktop) else { return };
+    let Some(opener) = on_path(OPENER).filter(|_| has_desktop) else { return };
     let opened = Command::new(opener)
         .arg(page)
         .stdin(Stdio::null())
@@ -67,9 +68,4 @@ fn show(page: &Path) {
     if !opened.is_ok_and(|status| status.success()) {
         bench_system::say!("{OPENER} could not open it; open the file in a browser.");
     }
-}
-
-fn opener() -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(OPENER)).find(|program| program.is_file())
 }

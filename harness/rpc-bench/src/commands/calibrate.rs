@@ -58,7 +58,15 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
             let minutes = args.minutes.map_or_else(String::new, |minutes| format!(" --minutes {minutes}"));
             let full = if args.full { " --full" } else { "" };
             let only = args.only.as_ref().map_or_else(String::new, |only| format!(" --only {only}"));
-            begin(config, results, &tools, &format!("just calibrate{full}{minutes}{only}"), &interrupt)?
+            let command = format!("just calibrate{full}{minutes}{only}");
+            begin(config, results, &tools, &command, &interrupt).inspect_err(|error| {
+                if error.is::<Interrupted>() {
+                    bench_system::note!(
+                        "\nthe handicaps were not sized yet, so its folder can't be resumed; remove it, and start \
+                         again with: {command}"
+                    );
+                }
+            })?
         }
     };
     let _locked = locked.map_or_else(|| folder.lock(), Ok)?;

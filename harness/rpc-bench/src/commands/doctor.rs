@@ -9,7 +9,7 @@ use bench_model::config::ConfigDir;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tool;
 use bench_model::results::RunFolder;
-use bench_system::probe::host::{self, Host, HostActivity};
+use bench_system::probe::host::{self, Host, HostActivity, MUCH_STEAL};
 use bench_system::probe::other_processes::{ForeignCpu, MUCH_FOREIGN, Reading};
 
 /// Connections of the largest campaign, and a server's own files.
@@ -18,8 +18,6 @@ const WANTED_FILES: u64 = 16_100;
 const WANTED_BACKLOG: u64 = 1_024;
 /// How long the machine's other processes are watched.
 const WATCH: Duration = Duration::from_secs(1);
-/// Share of the processors' time above which the hypervisor is in the way.
-const MUCH_STEAL: f64 = 0.05;
 
 /// One finding: what, whether it is well, and what to do if not.
 struct Finding {
@@ -160,7 +158,7 @@ fn others() -> Vec<Finding> {
             "steal",
             percent(now.steal_s),
             much(now.steal_s),
-            "the hypervisor gives the cores to others: wait or move",
+            "the hypervisor gives the cores to others, and trials with as much are invalid: wait or move",
         ),
         finding(
             "closing sockets",

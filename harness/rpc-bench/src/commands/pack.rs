@@ -1,6 +1,6 @@
 //! `rpc-bench pack`: finished runs, made small enough to keep.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use bench_model::results::RunFolder;
@@ -8,12 +8,18 @@ use bench_model::results::RunFolder;
 /// Packs each run.
 pub fn pack(runs: &[PathBuf]) -> Result<bool> {
     for run in runs {
-        let folder = RunFolder(run.clone());
-        folder.pack()?;
-        if !folder.is_why() && !folder.is_calibration() {
-            bench_report::write_brief(&RunFolder::open(run)?)?;
-        }
+        one(run)?;
         bench_system::say!("packed {}", run.display());
     }
     Ok(true)
+}
+
+/// Packs a run, and makes its report brief.
+pub(super) fn one(run: &Path) -> Result<()> {
+    let folder = RunFolder(run.to_owned());
+    folder.pack()?;
+    if !folder.is_why() && !folder.is_calibration() {
+        bench_report::write_brief(&RunFolder::open(run)?)?;
+    }
+    Ok(())
 }

@@ -19,7 +19,7 @@ use tiny_http::{Header, Method, Request, Response, Server};
 
 /// Calls that are never recorded, since they hold keys, or do something that can't be done twice.
 const LEFT_OUT: [&str; 5] =
-    ["personal_*", "*sign*", "*sendTransaction", "*sendRawTransaction", "*sendBundle"];
+    ["personal_*", "*sign*", "*send*Transaction*", "*sendBundle*", "*sendUserOperation*"];
 
 /// Names of parameters whose values are never recorded; where one is a part of a name, in any case.
 const SECRETS: [&str; 6] = ["password", "passphrase", "secret", "token", "privatekey", "apikey"];

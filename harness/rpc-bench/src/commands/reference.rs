@@ -98,7 +98,7 @@ pub fn reference(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
             found = now;
         }
         for run in &found {
-            run.pack()?;
+            super::pack::one(&run.0)?;
             keep(&run.0)?;
         }
         if let (Some(alias), Some(newest)) = (&wanted.alias, found.last()) {

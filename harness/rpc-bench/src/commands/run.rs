@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use bench_measure::run;
 use bench_measure::run::soak::Soaked;
 use bench_measure::watch;
-use bench_model::config::{ConfigDir, Pool, RunningAt, in_profile};
+use bench_model::config::{ConfigDir, RunningAt, in_profile};
 use bench_model::headers::{Access, Headers};
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::{Tool, Tools};
@@ -18,6 +18,10 @@ use bench_model::results::{Lock, RunFolder};
 use bench_system::interrupt::{Interrupt, Interrupted};
 use bench_system::probe::host;
 use bench_system::readable_numbers::counted;
+
+/// The most connections at one time, and the most seconds of load in all, on a target.
+const MOST_CONNECTIONS: u32 = 1_000;
+const MOST_SECONDS: u64 = 900;
 
 /// What to run.
 #[derive(clap::Args)]
@@ -42,10 +46,10 @@ pub struct Args {
     #[arg(long, requires = "target")]
     i_own_this_target: bool,
     /// The most connections at one time on a target.
-    #[arg(long, value_name = "N", default_value_t = 1_000, requires = "target")]
+    #[arg(long, value_name = "N", default_value_t = MOST_CONNECTIONS, requires = "target")]
     max_connections: u32,
     /// The most seconds of load in all on a target.
-    #[arg(long, value_name = "N", default_value_t = 900, requires = "target")]
+    #[arg(long, value_name = "N", default_value_t = MOST_SECONDS, requires = "target")]
     max_seconds: u64,
     /// Measure this server alone, at one rate for a long time: for the campaign soak.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "target"])]
@@ -101,7 +105,10 @@ impl Args {
 
     /// The command that makes the run again.
     fn command(&self, config: &ConfigDir) -> String {
-        let mut command = format!("just bench-all {}", self.campaign);
+        // just would lose the quotes of a header.
+        let is_plain = self.headers.is_empty() && self.ca.is_none();
+        let verb = if is_plain { "just bench-all" } else { "cargo rpc-bench run" };
+        let mut command = format!("{verb} {}", self.campaign);
         if config.0 != Path::new("bench-scripts") {
             command.push_str(&format!(" --config {}", config.0.display()));
         }
@@ -110,6 +117,11 @@ impl Args {
             command.extend(self.headers.iter().map(|header| format!(" --header '{header}'")));
             command.extend(self.ca.iter().map(|file| format!(" --ca '{}'", file.display())));
             command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
+            let Self { max_connections, max_seconds, .. } = self;
+            if (*max_connections, *max_seconds) != (MOST_CONNECTIONS, MOST_SECONDS) {
+                command
+                    .push_str(&format!(" --max-connections {max_connections} --max-seconds {max_seconds}"));
+            }
         }
         command.extend(self.server.iter().map(|server| format!(" --server {server}")));
         command.extend(self.minutes.map(|minutes| format!(" --minutes {minutes}")));
@@ -188,32 +200,22 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             resolved
         }
     };
-    let plan = match args.seed {
-        None => plan,
-        Some(seed) => run::drawn_from(plan, seed).context("--seed")?,
-    };
-    let plan = match &args.profile {
-        None => plan,
-        Some(profile) => Plan {
-            servers: plan
-                .servers
-                .into_iter()
-                .map(|server| in_profile(server, profile, !args.no_build))
-                .collect(),
-            ..plan
-        },
-    };
-    let plan = match &args.hosts {
-        None => plan,
-        Some(name) => {
-            let pool = config.pool(name)?;
-            let pool = Pool { listen: args.listen.or(pool.listen), ..pool };
-            run::hosts::check(&plan, &pool)?;
-            Plan { hosts: Some(pool), ..plan }
-        }
-    };
-    let again = format!("cargo rpc-bench run {}", args.campaign);
-    let wanted = Wanted { plan, text, command: args.command(config), again, resumed: opened.zip(locked) };
+    let mut plan = plan;
+    if let Some(seed) = args.seed {
+        plan = run::drawn_from(plan, seed).context("--seed")?;
+    }
+    if let Some(profile) = &args.profile {
+        let of = |server| in_profile(server, profile, !args.no_build);
+        plan.servers = plan.servers.into_iter().map(of).collect();
+    }
+    if let Some(name) = &args.hosts {
+        let mut pool = config.pool(name)?;
+        pool.listen = args.listen.or(pool.listen);
+        run::hosts::check(&plan, &pool)?;
+        plan.hosts = Some(pool);
+    }
+    let command = args.command(config);
+    let wanted = Wanted { plan, text, again: command.clone(), command, resumed: opened.zip(locked) };
     measure(config, results, wanted, &interrupt)
 }
 

@@ -7,7 +7,11 @@ use bench_model::results::RunFolder;
 
 /// Writes a run into one file.
 pub fn send(run: &Path, to: &Path) -> Result<bool> {
-    let path = RunFolder::open(run)?.send(to)?;
+    let folder = RunFolder::open(run)?;
+    if folder.conditions()?.uncommitted().is_none() {
+        super::pack::one(run)?;
+    }
+    let path = folder.send(to)?;
     bench_system::say!("{} holds the run; docs/USING.md says where to send it", path.display());
     Ok(true)
 }

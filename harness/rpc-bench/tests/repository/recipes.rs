@@ -14,10 +14,13 @@ fn each_test_of_this_crate_is_in_a_recipe() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     assert!(targets.contains(&"harness".to_owned()), "{targets:?}");
-    let test = recipes.split("\ntest:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
+    let parts = ["test: ", "tests_next_to_it := "];
+    let of_test = |line: &&str| parts.iter().any(|part| line.starts_with(part));
+    let test = recipes.lines().filter(of_test).collect::<Vec<_>>().join("\n");
+    assert_eq!(test.lines().count(), parts.len(), "{test}");
     for target in targets {
         // All of its tests need more than a machine without root has.
-        let recipe = if target == "cluster" { &recipes } else { test };
+        let recipe = if target == "cluster" { &recipes } else { &test };
         assert!(recipe.contains(&format!("--test {target}")), "no recipe runs the tests of {target}");
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use bench_analysis::Comparison;
 use bench_analysis::moves::{ACCEPTED, Accepted, Compared, Found, Judgement, Moved, Rules, State, judge};
 use bench_measure::run;
 use bench_measure::run::gate::{Counted, Question, Sides, checkout, instructions};
@@ -194,20 +195,23 @@ fn names(sides: &Sides) -> String {
 
 /// What was found of each server and request, CPU time before instructions, and the rates where they are judged.
 fn compared(run: &Run, counted: &[Counted], has_rates: bool) -> Vec<Compared> {
+    let campaign = &run.plan.campaign;
+    // Also pairs of which no block is valid.
+    let wanted = campaign.workloads.iter().flat_map(|request| {
+        campaign.compared().into_iter().map(move |(server, over)| (server, over, request.clone()))
+    });
     let mut all = Vec::new();
-    for pair in &run.summary.comparisons {
-        let of = |figure, found| Compared {
-            server: pair.server.clone(),
-            request: pair.workload.clone(),
-            figure,
-            found,
-        };
-        let count = counted.iter().find(|one| (&one.server, &one.workload) == (&pair.server, &pair.workload));
-        let is_measured = pair.cpu.ratio.interval.is_some();
-        all.push(of(Moved::Cpu, is_measured.then_some(Found::Measured(pair.cpu))));
+    for (server, over, request) in wanted {
+        let is_it =
+            |pair: &&Comparison| (&pair.server, &pair.over, &pair.workload) == (&server, &over, &request);
+        let pair = run.summary.comparisons.iter().find(is_it);
+        let pair = pair.filter(|pair| pair.cpu.ratio.interval.is_some());
+        let of = |figure, found| Compared { server: server.clone(), request: request.clone(), figure, found };
+        let count = counted.iter().find(|one| (&one.server, &one.workload) == (&server, &request));
+        all.push(of(Moved::Cpu, pair.map(|pair| Found::Measured(pair.cpu))));
         all.push(of(Moved::Instructions, count.map(|one| Found::Counted(one.before, one.now))));
         if has_rates {
-            all.push(of(Moved::Rate, is_measured.then_some(Found::Measured(pair.rate))));
+            all.push(of(Moved::Rate, pair.map(|pair| Found::Measured(pair.rate))));
         }
     }
     all
