@@ -115,8 +115,8 @@ pub struct AnswerRow {
     pub direct: Vec<Direct>,
     /// The same by model of processor, where several were measured; else empty.
     pub models: Vec<OnModel>,
-    /// The one of these models that the values are of; none where they are of all. What is best and what differs from
-    /// the baseline is said of the same.
+    /// The one of these models that the values are of; none where they are of all. Whether a value differs from the
+    /// baseline is said of the same, and which are best of all.
     pub values_of: Option<String>,
     /// By server, where the values are means over many builds: the smallest and the largest value of one build, on any
     /// processor. Else empty.
@@ -135,9 +135,9 @@ pub struct Direct {
 }
 
 impl AnswerRow {
-    /// The servers that nothing measured is better than, on every processor that the values are of: one, or several
-    /// whose difference is not resolved. Empty where fewer than two servers were measured, where none is worse than
-    /// the best, or where processors have no best in common.
+    /// The servers that nothing measured is better than, on every processor: one, or several whose difference is not
+    /// resolved. Empty where fewer than two servers were measured, where none is worse than the best, or where
+    /// processors have no best in common.
     pub fn best(&self) -> Vec<usize> {
         let mut all = self.every_with_direct();
         let mut common = self.best_of(all.next().unwrap_or((&self.values, &self.direct)));
@@ -162,7 +162,7 @@ impl AnswerRow {
         let best = self.best();
         let others = (0..self.values.len()).filter(|server| !best.is_empty() && !best.contains(server));
         let there = |server: usize| {
-            let models = self.models_of_values();
+            let models = self.models.iter();
             let best =
                 models.filter(move |model| self.best_of((&model.values, &model.direct)).contains(&server));
             best.map(|model| model.processor.as_str()).collect::<Vec<_>>()
@@ -178,12 +178,7 @@ impl AnswerRow {
     /// The same, with what was compared directly there.
     fn every_with_direct(&self) -> impl Iterator<Item = (&[Option<Value>], &[Direct])> {
         let alone = self.models.is_empty().then_some((self.values.as_slice(), self.direct.as_slice()));
-        alone.into_iter().chain(self.models_of_values().map(|model| (&*model.values, &*model.direct)))
-    }
-
-    fn models_of_values(&self) -> impl Iterator<Item = &OnModel> {
-        let is_own = |model: &&OnModel| self.values_of.as_ref().is_none_or(|own| *own == model.processor);
-        self.models.iter().filter(is_own)
+        alone.into_iter().chain(self.models.iter().map(|model| (&*model.values, &*model.direct)))
     }
 
     fn best_of(&self, (values, direct): (&[Option<Value>], &[Direct])) -> Vec<usize> {
@@ -223,11 +218,12 @@ impl AnswerRow {
     /// Whether a server's difference from the baseline is resolved, in one direction and on every processor that the
     /// values are of; true of the baseline itself.
     pub fn is_resolved(&self, server: usize, baseline: usize) -> bool {
-        let measured = |values: &&[Option<Value>]| values.get(server).copied().flatten().is_some();
-        let mut standings = self.every().filter(measured).map(|values| standing(values, server, baseline));
-        let first = standings.next();
-        server == baseline
-            || first.is_none_or(|first| first != Standing::Open && standings.all(|other| other == first))
+        let all = self.standings(baseline);
+        let own = all.iter().filter(|(other, _)| *other == server).flat_map(|(_, standings)| standings);
+        let of_values = |on: &str| self.values_of.as_deref().is_none_or(|own| own == on);
+        let mut own = own.filter(|(on, _)| of_values(on)).map(|(_, standing)| *standing);
+        let first = own.next();
+        first.is_none_or(|first| first != Standing::Open && own.all(|other| other == first))
     }
 
     /// How each other server stands to the baseline, by processor; where there is one model, without its name.

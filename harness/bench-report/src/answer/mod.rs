@@ -340,13 +340,13 @@ fn notes(answer: &Answer) -> String {
     let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
     let has_models = answer.rows.iter().any(|row| row.models.len() > 1);
     let where_measured = |several: &'static str| if has_models { several } else { "" };
-    let everywhere = where_measured("; in a range, on none of its processors");
-    let mut notes =
-        vec![format!("**Bold**: may be the best, since no other server is surely better{everywhere}.")];
+    let nowhere =
+        if has_models { "on no processor of its row is another server" } else { "no other server is" };
+    let mut notes = vec![format!("**Bold**: may be the best: {nowhere} surely better.")];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, _)| row.best().is_empty()) {
         let differs = where_measured(", or the best differs from processor to processor");
-        notes.push(format!("No bold in a row: that is so of every server{differs}."));
+        notes.push(format!("No bold in a row: any server may be{differs}."));
     }
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];

@@ -130,12 +130,17 @@ fn pool(
         let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
         let processors = row.models.len();
         row.from = match (row.topic, processors) {
-            (Topic::Rate, several) if several > 1 && row.values_of.is_none() => format!(
-                "{}; ? and bold: [{runs} runs on each of {several} processors][{link}])",
-                row.from.trim_end_matches(')')
-            ),
-            (Topic::Rate, _) => {
-                format!("{}; ? and bold: [{runs} runs there][{link}])", row.from.trim_end_matches(')'))
+            (Topic::Rate, several) => {
+                let from = row.from.trim_end_matches(')');
+                match (several, &row.values_of) {
+                    (0, _) => format!("{from}; ? and bold: [{runs} runs there][{link}])"),
+                    (_, Some(_)) => {
+                        format!("{from}; ?: [{runs} runs there][{link}]; bold: {several} processors)")
+                    }
+                    (_, None) => {
+                        format!("{from}; ? and bold: [{runs} runs on each of {several} processors][{link}])")
+                    }
+                }
             }
             (_, 0) => format!("([{runs} runs][{link}])"),
             _ => format!("([range over {processors} processors, {runs} runs on each][{link}])"),

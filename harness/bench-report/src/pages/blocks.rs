@@ -223,8 +223,8 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
              measured**, and ratios may differ there."
         ),
         several => format!(
-            "CPU per request was measured on {} processors ({}). A range runs from the one with the \
-             lowest mean to the one with the highest, and is no interval of 95 %. Rates, latencies and memory are \
+            "CPU per request was measured on {} processors ({}). A range runs from the lowest \
+             processor's mean to the highest one's, and is no interval of 95 %. Rates, latencies and memory are \
              figures of {here} alone, which server and load generator share; **on another processor they differ**.",
             several.len(),
             several.join("; ")
