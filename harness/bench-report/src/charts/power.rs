@@ -29,7 +29,10 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Chart {
             ("by successful requests/s, one server after the other", vec![ours])
         }
     };
-    let panels = [("by server CPU per request", ways(summary, Figure::CpuUsPerRequest)), by_rate];
+    let both = [("by server CPU per request", ways(summary, Figure::CpuUsPerRequest)), by_rate];
+    // A calibration of one of them shows nothing of the other.
+    let has_points = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
+    let panels: Vec<Panel> = both.map(panel).into_iter().filter(has_points).collect();
     let of_cpu = summary.ours.iter().filter(|power| power.figure == Figure::CpuUsPerRequest);
     let of_rates = summary.rates.iter().flat_map(|rates| &rates.ours);
     let mut handicaps: Vec<f64> = of_cpu.chain(of_rates).map(|power| power.handicap * 100.0).collect();
@@ -39,7 +42,9 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Chart {
     let names =
         std::iter::once("this harness: blocks until it is answered").chain(COMMON.map(|(.., name)| name));
     let key = |(place, name): (usize, &str)| (Key::Line(style(place), 2.0, Mark::Full), name.to_owned());
-    let legend = names.enumerate().map(key).collect();
+    let drawn = || panels.iter().flat_map(|panel| &panel.series).filter(|series| !series.points.is_empty());
+    let is_drawn = |(place, _): &(usize, &str)| drawn().any(|series| series.style == style(*place));
+    let legend = names.enumerate().filter(is_drawn).map(key).collect();
     Chart {
         rows: vec![Row::Plot(Plot {
             title: String::new(),
@@ -50,8 +55,8 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Chart {
                     ..Axis::linear("comparisons that claim a difference, %", thousands)
                 },
             ],
-            panels: panels.map(panel).into(),
-            columns: 2,
+            columns: panels.len().clamp(1, 2),
+            panels,
             height: 300.0,
         })],
         legend,
