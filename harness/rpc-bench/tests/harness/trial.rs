@@ -83,8 +83,9 @@ fn check(sample: &Value) {
     for field in ["t_ms", "memory_bytes", "threads"] {
         assert!(last[field].as_u64().unwrap() > 0, "{field}: {last}");
     }
-    // The last reading comes after the window, so it holds all of the window's CPU time, which is known exactly.
+    // The last reading comes after the window, so it holds all of the window's CPU time, which is known exactly, and what
+    // the server did between the two: on a busy machine some milliseconds, of a window in which it got thirty.
     let cpu_s = (last["user_us"].as_f64().unwrap() + last["system_us"].as_f64().unwrap()) / 1e6;
     let exact_s = number("/server_cpu/user_s") + number("/server_cpu/system_s");
-    assert!((cpu_s / exact_s - 1.0).abs() < 0.2, "{cpu_s} against {exact_s}");
+    assert!(0.8 * exact_s < cpu_s && cpu_s < 1.2 * exact_s + 0.02, "{cpu_s} against {exact_s}");
 }
