@@ -116,7 +116,7 @@ pub struct AnswerRow {
     /// The same by model of processor, where several were measured; else empty.
     pub models: Vec<OnModel>,
     /// The one of these models that the values are of; none where they are of all. Whether a value differs from the
-    /// baseline is said of the same, and which are best of all.
+    /// baseline is said of this model alone, and which values are best of all models.
     pub values_of: Option<String>,
     /// By server, where the values are means over many builds: the smallest and the largest value of one build, on any
     /// processor. Else empty.

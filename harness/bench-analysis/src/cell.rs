@@ -116,29 +116,31 @@ pub(super) fn cell(
     let of_cell =
         |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
     let lost_to = |lost: Lost| invalid.get(&lost).copied().unwrap_or(0);
-    let marks =
-        Mark::of(Evidence {
-            client_bound: !is_open && is_client_bound(value, measured),
-            share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
-            failed_requests: failed_requests.values().sum(),
-            listen_overflows: listen_overflows.unwrap_or(0),
-            failed_trials: failed.iter().filter(of_cell).count(),
-            stolen_trials: lost_to(Lost::Steal),
-            foreign_trials: lost_to(Lost::ForeignCpu),
-            throttled_trials: lost_to(Lost::Throttled),
-            active_share: share_of_connections(Figure::ActiveConnections),
-            established_share: median_of(measured.values().filter_map(|sample| {
-                Some(sample.established? as f64 / f64::from(sample.connecting?.requested))
-            }))
-            .map(|share| share.value),
-            count_disagreement: disagreement.map(|share| share.value),
-            // Users come and go, so such a window is not meant to be steady.
-            first_half_ratio: value(Figure::FirstHalfCpuRatio).filter(|_| !has_users),
-            achieved_share: value(Figure::AchievedRate)
-                .zip(level.rate)
-                .map(|(sent, rate)| sent / f64::from(rate)),
-            own_lag_share: value(Figure::OwnLagP99Us).zip(value(Figure::P99Us)).map(|(lag, p99)| lag / p99),
-        });
+    // A connection may have several requests in flight, and a request one of its own.
+    let established_share = median_of(
+        measured
+            .values()
+            .filter_map(|sample| Some(sample.established? as f64 / f64::from(sample.connecting?.requested))),
+    );
+    let marks = Mark::of(Evidence {
+        client_bound: !is_open && is_client_bound(value, measured),
+        share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
+        failed_requests: failed_requests.values().sum(),
+        listen_overflows: listen_overflows.unwrap_or(0),
+        failed_trials: failed.iter().filter(of_cell).count(),
+        stolen_trials: lost_to(Lost::Steal),
+        foreign_trials: lost_to(Lost::ForeignCpu),
+        throttled_trials: lost_to(Lost::Throttled),
+        active_share: share_of_connections(Figure::ActiveConnections),
+        established_share: established_share.map(|share| share.value),
+        count_disagreement: disagreement.map(|share| share.value),
+        // Users come and go, so such a window is not meant to be steady.
+        first_half_ratio: value(Figure::FirstHalfCpuRatio).filter(|_| !has_users),
+        achieved_share: value(Figure::AchievedRate)
+            .zip(level.rate)
+            .map(|(sent, rate)| sent / f64::from(rate)),
+        own_lag_share: value(Figure::OwnLagP99Us).zip(value(Figure::P99Us)).map(|(lag, p99)| lag / p99),
+    });
     Cell {
         server: server.to_owned(),
         beside: beside.map(str::to_owned),

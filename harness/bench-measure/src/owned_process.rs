@@ -217,8 +217,8 @@ impl Owned {
         if ended.is_some()
             && let Some(group) = Pid::from_raw(self.child.id() as i32)
         {
-            // What it started may not have ended with it, and nobody else ends that. There may be nothing left; that another
-            // group has got the number by now takes as many new processes as there are numbers.
+            // What it started may not have ended with it, and nobody else ends that. There may be nothing left; that
+            // another group has the number by now takes as many new processes as there are numbers.
             let _ = kill_process_group(group, Signal::KILL);
         }
         Ok(ended)

@@ -118,10 +118,7 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
     );
     let open = campaign.open.as_ref();
     let chosen = open.filter(|open| open.tools.is_empty()).map(|_| LoadTool::of_open_loops());
-    let background = open.and_then(|open| open.background.as_ref());
-    let background = background.map(|other| if other.rate.is_some() { other.tool } else { campaign.tool });
-    let searched = campaign.slo.iter().map(|slo| slo.tool);
-    for tool in campaign.tools().chain(chosen.into_iter().flatten()).chain(background).chain(searched) {
+    for tool in campaign.all_tools().chain(chosen.into_iter().flatten()) {
         let can = tool.can();
         ensure!(
             can.transports.contains(&transport),

@@ -277,12 +277,20 @@ impl Campaign {
         !self.connections.is_empty() || self.threshold.is_some() || self.duets.is_some()
     }
 
-    /// The load tools that it names.
+    /// The load tools that it names for its cells.
     pub fn tools(&self) -> impl Iterator<Item = LoadTool> {
         let closed = if self.has_closed_loop() { self.closed_loop_tools() } else { &[] };
         let open = self.open.iter().flat_map(|open| open.tools.iter().copied());
         let sizes = self.sizes.iter().map(|_| self.tool);
         closed.iter().copied().chain(open).chain(sizes)
+    }
+
+    /// The same with those of a background load and of a search for rates.
+    pub fn all_tools(&self) -> impl Iterator<Item = LoadTool> {
+        let background = self.open.as_ref().and_then(|open| open.background.as_ref());
+        let background = background.map(|other| if other.rate.is_some() { other.tool } else { self.tool });
+        let searched = self.slo.iter().map(|slo| slo.tool);
+        self.tools().chain(background).chain(searched)
     }
 
     /// The load tools of its closed loops.

@@ -82,8 +82,7 @@ fn whole_run(folder: &Path) -> Result<PathBuf> {
     Ok(run.to_owned())
 }
 
-/// The run that a folder is right inside of, or in the folder of remedies of. A file of that name further up is somebody
-/// else's.
+/// The run that a folder is right inside of, or in the folder of remedies of. A plan further up is somebody else's.
 fn run_around(stage: &Path) -> Option<&Path> {
     let with_plan = |folder: &&Path| archive::is_there(&folder.join(PLAN));
     let above = stage.parent()?;

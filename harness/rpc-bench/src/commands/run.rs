@@ -315,19 +315,10 @@ fn print_so_far(folder: &RunFolder) {
 /// The load tools that a plan names, and in a resumed run those of the open loop that it was begun with: one that held
 /// no rate is in no plan. Those that an open loop chooses by itself are found when it does.
 fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
-    let open = plan.campaign.open.as_ref();
-    let background = open.and_then(|open| open.background.as_ref()).filter(|other| other.rate.is_some());
     let chosen = plan.rates.iter().map(|level| level.tool);
-    let searched = plan.campaign.slo.iter().map(|slo| slo.tool);
     let known = |tool: &LoadTool| begun_with.iter().any(|before| before.name == tool.name());
     let before = LoadTool::of_open_loops().filter(known);
-    plan.campaign
-        .tools()
-        .chain(chosen)
-        .chain(background.map(|other| other.tool))
-        .chain(searched)
-        .chain(before)
-        .collect()
+    plan.campaign.all_tools().chain(chosen).chain(before).collect()
 }
 
 /// A run is measured with the same load tools and servers throughout, or its parts are not comparable.
