@@ -47,7 +47,7 @@ pub fn write(folder: &RunFolder) -> Result<CalibrationSummary> {
 
 /// The charts of a calibration's report, by their files.
 pub(super) fn drawn(summary: &CalibrationSummary) -> Vec<(String, charts::Chart)> {
-    vec![("power.svg".to_owned(), charts::power(summary))]
+    charts::power(summary).map(|chart| ("power.svg".to_owned(), chart)).into_iter().collect()
 }
 
 /// The report of a calibration.
@@ -162,7 +162,10 @@ fn text(
          each request.\n"
             .to_owned(),
         format!("## Headline\n\n{}", headline(summary)),
-        "![Share of comparisons in which a handicap was seen](power.svg)\n".to_owned(),
+        drawn(summary)
+            .iter()
+            .map(|(file, _)| format!("![Share of comparisons in which a handicap was seen]({file})\n"))
+            .collect(),
         rates::section(calibration, summary),
         of_cpu(summary, || ours(calibration.margin.0, summary)),
         of_cpu(summary, || resampled(summary)),

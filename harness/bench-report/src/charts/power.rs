@@ -13,8 +13,8 @@ const COMMON: [(u32, f64, &str); 3] = [
     (1, 0.05, "one run each, claims from 5 % on"),
 ];
 
-/// The chart.
-pub(crate) fn power(summary: &CalibrationSummary) -> Chart {
+/// The chart; none where no comparison was finished.
+pub(crate) fn power(summary: &CalibrationSummary) -> Option<Chart> {
     let panel = |(title, series): (&str, Vec<Series>)| Panel {
         title: title.to_owned(),
         series,
@@ -33,6 +33,9 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Chart {
     // A calibration of one of them shows nothing of the other.
     let has_points = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
     let panels: Vec<Panel> = both.map(panel).into_iter().filter(has_points).collect();
+    if panels.is_empty() {
+        return None;
+    }
     let of_cpu = summary.ours.iter().filter(|power| power.figure == Figure::CpuUsPerRequest);
     let of_rates = summary.rates.iter().flat_map(|rates| &rates.ours);
     let mut handicaps: Vec<f64> = of_cpu.chain(of_rates).map(|power| power.handicap * 100.0).collect();
@@ -45,7 +48,7 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Chart {
     let drawn = || panels.iter().flat_map(|panel| &panel.series).filter(|series| !series.points.is_empty());
     let is_drawn = |(place, _): &(usize, &str)| drawn().any(|series| series.style == style(*place));
     let legend = names.enumerate().filter(is_drawn).map(key).collect();
-    Chart {
+    Some(Chart {
         rows: vec![Row::Plot(Plot {
             title: String::new(),
             axes: [
@@ -55,7 +58,7 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Chart {
                     ..Axis::linear("comparisons that claim a difference, %", thousands)
                 },
             ],
-            columns: panels.len().clamp(1, 2),
+            columns: panels.len(),
             panels,
             height: 300.0,
         })],
@@ -63,7 +66,7 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Chart {
         note: "Horizontal line: the nominal error of 5 %. Vertical lines: 95 % intervals of the shares."
             .to_owned(),
         ..Chart::default()
-    }
+    })
 }
 
 /// Ways to judge are no servers.
