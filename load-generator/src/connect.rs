@@ -177,13 +177,13 @@ async fn establish(worker: &Rc<Worker>) -> Result<Box<Messages>, String> {
 async fn open(worker: &Rc<Worker>) -> io::Result<Socket> {
     let target = &worker.plan.target;
     let worker = worker.clone();
-    let address = match &target.address {
+    let addresses = match &target.address {
         Address::Unix(path) => {
             return Ok(Socket::Unix(Counted { stream: open_unix(path).await?, worker }));
         }
-        Address::Tcp(address) => address,
+        Address::Tcp(addresses) => addresses,
     };
-    let stream = TcpStream::connect(address).await?;
+    let stream = TcpStream::connect(addresses.as_slice()).await?;
     stream.set_nodelay(true)?;
     let stream = Counted { stream, worker };
     match &target.tls {
@@ -248,5 +248,26 @@ impl Reconnecting {
                 Err(_) => stats.failed_reconnects += 1,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::options::Options;
+
+    #[tokio::test]
+    async fn the_first_address_of_a_host_that_answers_is_taken() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let args = ["rpc-load", "--url", "http://127.0.0.1:1/", "--duration", "1", "--hold"];
+        let (mut plan, bodies) = Options::parse_from(args).plan().unwrap();
+        let Address::Tcp(addresses) = &mut plan.target.address else { unreachable!() };
+        // Nobody listens on port 1: as with a name of ::1 and 127.0.0.1, and a server on the second alone.
+        addresses.push(listener.local_addr().unwrap());
+        let worker = Rc::new(Worker::new(plan.into(), bodies).unwrap());
+        connect(&worker).await.unwrap();
+        listener.accept().unwrap();
     }
 }

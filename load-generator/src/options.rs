@@ -102,8 +102,8 @@ pub enum Transport {
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A socket of TCP.
-    Tcp(SocketAddr),
+    /// TCP: the addresses of its host, of which the first that answers is taken.
+    Tcp(Vec<SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
 }
@@ -195,14 +195,15 @@ impl Target {
         );
         let host = authority.host().trim_matches(['[', ']']);
         let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-        let mut addresses =
-            (host, port).to_socket_addrs().with_context(|| format!("--url {url}: no address"))?;
+        let addresses = (host, port).to_socket_addrs().with_context(|| format!("--url {url}: no address"))?;
+        let addresses: Vec<SocketAddr> = addresses.collect();
+        ensure!(!addresses.is_empty(), "--url {url}: no address");
         let path = parsed.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         ensure!(is_tls || ca.is_none(), "--ca: {url} has no TLS; use https:// or wss://, or leave it out");
         Ok(Self {
             url: filled,
             transport,
-            address: Address::Tcp(addresses.next().with_context(|| format!("--url {url}: no address"))?),
+            address: Address::Tcp(addresses),
             tls: is_tls.then(|| Tls::new(host, ca, resumption)).transpose()?,
             path: Uri::from(path),
             authority: HeaderValue::from_str(authority.as_str())?,
