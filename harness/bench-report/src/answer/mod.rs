@@ -27,14 +27,38 @@ pub(super) fn chart(run: &Run) -> Option<Picture> {
 pub(super) fn markdown(answer: &Answer) -> String {
     let decided = answer.recommendations();
     let sentences = decided.iter().filter_map(|decided| Some(format!("- {}\n", sentence(answer, decided)?)));
+    let mut sources = Sources::default();
+    let table = table(answer, &mut sources);
     sections([
         sentences
             .chain(disagreements(answer).into_iter().map(|said| format!("- {said}\n")))
             .chain([format!("- {}\n", not_measured(&decided))])
             .collect(),
-        table(answer).markdown(),
+        table.markdown(),
+        sources.markdown(),
         notes(answer),
     ])
+}
+
+/// Where the rows of a page's table are from: notes below it, each said once.
+#[derive(Default)]
+struct Sources(Vec<String>);
+
+impl Sources {
+    /// The mark of a row of which this is true: ` (a)`.
+    fn mark(&mut self, note: String) -> String {
+        let place = self.0.iter().position(|known| *known == note).unwrap_or_else(|| {
+            self.0.push(note);
+            self.0.len() - 1
+        });
+        format!(" ({})", char::from(b'a' + place as u8))
+    }
+
+    fn markdown(&self) -> String {
+        let said = (b'a'..).zip(&self.0).map(|(mark, note)| format!("({}) {note}.", char::from(mark)));
+        let said: Vec<String> = said.collect();
+        if said.is_empty() { String::new() } else { said.join(" ") + "\n" }
+    }
 }
 
 /// What a user should choose, why, and at what price; none where it was not measured.
@@ -89,18 +113,19 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
     if topic == Topic::Cpu && best != answer.baseline {
         let of: Vec<String> =
             rows().map(|row| format!("{} for {}", shown(row, servers), row.request)).collect();
-        let baseline = &answer.servers[answer.baseline];
-        let times = |row: &AnswerRow| {
-            dash(range(row, servers), |(low, high)| {
+        let times = rows().map(|row| {
+            let times = dash(range(row, servers), |(low, high)| {
                 spanned((1.0 / high, 1.0 / low), |times| format!("{times:.1}"))
-            })
-        };
-        let times: Vec<String> = rows().map(times).collect();
+            });
+            format!("{} {times} times", row.request)
+        });
+        let times: Vec<String> = times.collect();
         return format!(
-            "With {baseline} as 1{}: {}. So {} times the requests for the same CPU of the server.{ties}",
+            "With {} as 1{}: {}. So the same CPU of the server answers more requests: {}.{ties}",
+            answer.servers[answer.baseline],
             over_processors(rows()),
             of.join(", "),
-            times.join(" and ")
+            times.join(", ")
         );
     }
     let of = |row: &AnswerRow| {
@@ -108,8 +133,7 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         let phrase = phrase(row);
         // A name keeps its small letter.
         let phrase = if phrase.starts_with("p99") { phrase } else { capitalised(&phrase) };
-        let from = if row.from.is_empty() { String::new() } else { format!(" {}", row.from) };
-        format!("{phrase}: {}{from}.", against(answer, row, servers, other))
+        format!("{phrase}: {}{}.", against(answer, row, servers, other), from(row))
     };
     rows().map(of).collect::<Vec<_>>().join(" ") + &ties
 }
@@ -143,7 +167,7 @@ fn disagreements(answer: &Answer) -> Vec<String> {
     if answer.rows.iter().all(|row| row.models.is_empty()) {
         return Vec::new();
     }
-    let (mut said, mut open) = (Vec::new(), Vec::new());
+    let (mut said, mut open) = (Vec::new(), Vec::<(Topic, String, String)>::new());
     for row in answer.rows.iter().filter(|row| !is_bound(row)) {
         // Servers by where their difference is open.
         let mut places: Vec<(String, Vec<&str>)> = Vec::new();
@@ -185,21 +209,23 @@ fn disagreements(answer: &Answer) -> Vec<String> {
         let places = list(places.into_iter().map(words));
         if !places.is_empty() {
             // The figures and the doubt of a row without models are of one run; that of the others is of all.
-            let from = if row.models.is_empty() { format!(" {}", row.from) } else { String::new() };
-            open.push(format!("{}{from}: {places}", phrase(row)));
+            let from = if row.models.is_empty() { from(row) } else { String::new() };
+            let rest = format!("{from}: {places}");
+            match open.last_mut().filter(|(topic, _, known)| (*topic, known) == (row.topic, &rest)) {
+                Some((_, what, _)) => what.extend([" and ", &row.request]),
+                None => open.push((row.topic, phrase(row), rest)),
+            }
         }
     }
     if !open.is_empty() {
-        said.push(format!(
-            "**Not surely different from {baseline}** (processors by family/model): {}.",
-            open.join("; ")
-        ));
+        let lines = open.into_iter().map(|(_, what, rest)| format!("\n  - {what}{rest}"));
+        said.push(format!("**Not surely different from {baseline}:**{}", lines.collect::<String>()));
     }
     said
 }
 
 /// `AMD EPYC 25/17` for `AMD EPYC (family 25, model 17)`.
-fn short(processor: &str) -> String {
+pub(super) fn short(processor: &str) -> String {
     let numbers = processor.split_once(" (family ").and_then(|(name, rest)| {
         let (family, model) = rest.trim_end_matches(')').split_once(", model ")?;
         Some(format!("{name} {family}/{model}"))
@@ -259,6 +285,11 @@ fn phrase(row: &AnswerRow) -> String {
     if row.request.is_empty() { topic.to_owned() } else { format!("{topic}, {}", row.request) }
 }
 
+/// Where a row is from, behind what is said of it; empty in a run's own report.
+fn from(row: &AnswerRow) -> String {
+    if row.from.is_empty() { String::new() } else { format!(" ({})", row.from) }
+}
+
 /// A topic's value with its unit.
 fn write(topic: Topic, value: f64) -> String {
     match topic {
@@ -273,7 +304,7 @@ fn write(topic: Topic, value: f64) -> String {
 }
 
 /// A row for each question, a column for each server.
-fn table(answer: &Answer) -> Table {
+fn table(answer: &Answer, sources: &mut Sources) -> Table {
     let mut headers = vec!["question"];
     headers.extend(answer.servers.iter().map(String::as_str));
     let mut table = Table::new(&headers, 1).with_numbers_last();
@@ -283,7 +314,14 @@ fn table(answer: &Answer) -> Table {
             let Some(value) = value else { return "not measured".to_owned() };
             cell(answer, row, server, *value, best.contains(&server))
         };
-        let name = format!("{} {}", name(answer, row), row.from).trim_end().to_owned();
+        let name = match row.topic {
+            _ if row.from.is_empty() => name(answer, row),
+            Topic::Cpu => {
+                let note = format!("{} = 1, {}: {}", answer.servers[answer.baseline], row.at, row.from);
+                phrase(row) + &sources.mark(note)
+            }
+            _ => name(answer, row) + &sources.mark(row.from.clone()),
+        };
         table.row(std::iter::once(name).chain(row.values.iter().enumerate().map(cell)).collect());
         if !row.one_build.is_empty() {
             let cell = |(server, ends): (usize, &Option<(f64, f64)>)| match ends {
@@ -291,7 +329,8 @@ fn table(answer: &Answer) -> Table {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            let name = format!("{}: one build, such as yours (lowest to highest seen)", phrase(row));
+            let note = "Means over many builds hide how single builds differ: here the lowest and the highest of all";
+            let name = format!("{}, one build, such as yours{}", phrase(row), sources.mark(note.to_owned()));
             table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
         }
     }
@@ -359,16 +398,10 @@ fn notes(answer: &Answer) -> String {
         notes
             .push("**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned());
     }
-    if answer.rows.iter().any(|row| !row.one_build.is_empty()) {
-        let said = "**One build**: the lowest and the highest of all builds on all of its processors; the row above \
-            has means over many builds.";
-        notes.push(said.to_owned());
-    }
     let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
         let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);
-        let from = if row.from.is_empty() { String::new() } else { format!(" {}", row.from) };
-        let most = write(row.topic, most);
-        format!("{}: every server reached {most}, the most that was tried{from}", name(answer, row))
+        let (name, most, from) = (name(answer, row), write(row.topic, most), from(row));
+        format!("{name}: every server reached {most}, the most that was tried{from}")
     });
     let bound: Vec<String> = bound.collect();
     if !bound.is_empty() {

@@ -24,7 +24,7 @@ pub(crate) fn of_runs(pooled: &PooledRuns, runs: &[Run], links: (&str, &[&str]))
     let names: Vec<&str> = names.filter(|name| !first.plan.is_ceiling(name)).collect();
     let one = |rows: &mut [AnswerRow], run: &Run, link: &str| {
         let on = short(&run.conditions.host.processor_name());
-        rows.iter_mut().for_each(|row| row.from = format!("([1 run][{link}] on {})", numbers(&on)))
+        rows.iter_mut().for_each(|row| row.from = format!("[1 run][{link}] on {}", numbers(&on)))
     };
     let (all, links) = links;
     one(&mut answer.rows, first, links[0]);
@@ -131,19 +131,19 @@ fn pool(
         let processors = row.models.len();
         row.from = match (row.topic, processors) {
             (Topic::Rate, several) => {
-                let from = row.from.trim_end_matches(')');
-                match (several, &row.values_of) {
-                    (0, _) => format!("{from}; ? and bold: [{runs} runs there][{link}])"),
-                    (_, Some(_)) => {
-                        format!("{from}; ?: [{runs} runs there][{link}]; bold: {several} processors)")
-                    }
+                let bold = match (several, &row.values_of) {
+                    (0, _) => format!("? and bold use [{runs} runs there][{link}]"),
+                    (_, Some(_)) => format!("? uses [{runs} runs there][{link}], bold {several} processors"),
                     (_, None) => {
-                        format!("{from}; ? and bold: [{runs} runs on each of {several} processors][{link}])")
+                        format!("? and bold use [{runs} runs on each of {several} processors][{link}]")
                     }
-                }
+                };
+                format!("{}; {bold}", row.from)
             }
-            (_, 0) => format!("([{runs} runs][{link}])"),
-            _ => format!("([range over {processors} processors, {runs} runs on each][{link}])"),
+            (_, 0) => format!("[{runs} runs][{link}]"),
+            _ => {
+                format!("[means of {processors} processors, lowest to highest, {runs} runs on each][{link}]")
+            }
         };
     }
 }

@@ -14,6 +14,7 @@
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{Aliases, Difference, Page, Sources, Spliced, line_of, older};
+use crate::format::list;
 use crate::{Run, answer, headline, pooled, why};
 use bench_analysis::answer::{Answer, Topic};
 use bench_model::results::Conditions;
@@ -227,7 +228,7 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
              processor's mean to the highest one's, and is no interval of 95 %. Rates, latencies and memory are \
              figures of {here} alone, which server and load generator share; **on another processor they differ**.",
             several.len(),
-            several.join("; ")
+            list(several.iter().map(|processor| answer::short(processor)))
         ),
     })
 }
