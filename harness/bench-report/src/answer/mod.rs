@@ -329,7 +329,7 @@ fn table(answer: &Answer, sources: &mut Sources) -> Table {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            let note = "Means over many builds hide how single builds differ: here the lowest and the highest of all";
+            let note = "Means over many builds hide how single builds differ: here the lowest and the highest of all, without ? and bold";
             let name = format!("{}, one build, such as yours{}", phrase(row), sources.mark(note.to_owned()));
             table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
         }
