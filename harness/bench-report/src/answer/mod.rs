@@ -190,10 +190,9 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                     processors.iter().map(|name| numbers(name)).collect::<Vec<_>>().join(" and ")
                 };
                 let place = match (less.as_slice(), more.as_slice()) {
-                    _ if standings.len() == 1 => String::new(),
-                    ([], []) => format!(" on all {} processors", standings.len()),
-                    (less, []) => format!(" on {} (surely less on {})", on(&unresolved), on(less)),
-                    (_, more) => format!(" on {} (surely more on {})", on(&unresolved), on(more)),
+                    ([], []) => String::new(),
+                    (less, []) => format!("surely less on {} alone", on(less)),
+                    (_, more) => format!("surely more on {} alone", on(more)),
                 };
                 match places.iter_mut().find(|(known, _)| *known == place) {
                     Some((_, servers)) => servers.push(name),
@@ -202,9 +201,16 @@ fn disagreements(answer: &Answer) -> Vec<String> {
             }
         }
         let others = row.values.iter().flatten().count().saturating_sub(1);
-        let words = |(place, servers): (String, Vec<&str>)| match servers.len() == others && others > 1 {
-            true => format!("every server{place}"),
-            false => servers.join(" and ") + &place,
+        let anywhere = match row.models.len() {
+            0 | 1 => String::new(),
+            models => format!(" on any of the {models} processors"),
+        };
+        let words = |(place, servers): (String, Vec<&str>)| match (place.is_empty(), servers.join(" and ")) {
+            (true, _) if servers.len() == others && others > 1 => {
+                format!("no server surely differs{anywhere}")
+            }
+            (true, names) => format!("{names} not surely{anywhere}"),
+            (false, names) => format!("{names} {place}"),
         };
         let places = list(places.into_iter().map(words));
         if !places.is_empty() {
@@ -219,7 +225,7 @@ fn disagreements(answer: &Answer) -> Vec<String> {
     }
     if !open.is_empty() {
         let lines = open.into_iter().map(|(_, what, rest)| format!("\n  - {what}{rest}"));
-        said.push(format!("**Not surely different from {baseline}:**{}", lines.collect::<String>()));
+        said.push(format!("**In doubt, next to {baseline}:**{}", lines.collect::<String>()));
     }
     said
 }
@@ -329,7 +335,8 @@ fn table(answer: &Answer, sources: &mut Sources) -> Table {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            let note = "Means over many builds hide how single builds differ: here the lowest and the highest of all, without ? and bold";
+            let note = "the same of one build of each server: the lowest and the highest that was seen, without ? and \
+                bold; another build may lie a little outside";
             let name = format!("{}, one build, such as yours{}", phrase(row), sources.mark(note.to_owned()));
             table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
         }

@@ -4,6 +4,7 @@
 use anyhow::{Context, Result};
 
 use super::super::Run;
+use super::super::format::{list, spanned};
 use super::super::pooled::PooledRuns;
 use super::{numbers, rows, short};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, OnModel, Topic, Value};
@@ -99,6 +100,13 @@ fn pool(
     };
     let models: Vec<OnModel> = processors.iter().map(|processor| on(processor)).filter(is_whole).collect();
     let own = run.conditions.host.processor_name();
+    let by_processor = processors.iter().map(|processor| {
+        let models = groups.iter().flatten().flat_map(|group| &group.models);
+        let runs = models.filter(|model| model.processor == *processor).map(|model| model.runs.len() as f64);
+        let runs = spanned(ends(runs.map(|runs| (runs, runs))).unwrap_or_default(), |runs| runs.to_string());
+        format!("{runs} on {}", numbers(&short(processor)))
+    });
+    let by_processor: Vec<String> = by_processor.collect();
     let mut counts = Vec::new();
     if models.len() > 1 {
         // The figures of rates stay those of one run, so whether servers differ is said of its processor.

@@ -191,9 +191,8 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
         days => format!(" **Some are of servers of {}**, not today's.", days.join(", ")),
     };
     Ok(format!(
-        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: two values differ where their \
-         intervals of 95 % do not overlap. With three or more runs on a processor, expect the next run there inside \
-         the interval; with fewer, it describes only those runs. {}{mark}",
+        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: with three or more runs on a \
+         processor, expect the next run there inside the interval; with fewer, it describes only those runs. {}{mark}",
         answer::markdown(&answer),
         aliases.to_results,
         pooled::CHART,
