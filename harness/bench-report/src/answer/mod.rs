@@ -203,7 +203,7 @@ fn disagreements(answer: &Answer) -> Vec<String> {
         let others = row.values.iter().flatten().count().saturating_sub(1);
         let anywhere = match row.models.len() {
             0 | 1 => String::new(),
-            models => format!(" on any of the {models} processors"),
+            models => format!(", on any of the {models} processors"),
         };
         let words = |(place, servers): (String, Vec<&str>)| match (place.is_empty(), servers.join(" and ")) {
             (true, _) if servers.len() == others && others > 1 => {
@@ -335,7 +335,7 @@ fn table(answer: &Answer, sources: &mut Sources) -> Table {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            let note = "the same of one build of each server: the lowest and the highest that was seen, without ? and \
+            let note = "The same of one build of each server: the lowest and the highest that was seen, without ? and \
                 bold; another build may lie a little outside";
             let name = format!("{}, one build, such as yours{}", phrase(row), sources.mark(note.to_owned()));
             table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());

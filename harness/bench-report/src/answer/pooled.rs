@@ -150,7 +150,8 @@ fn pool(
             }
             (_, 0) => format!("[{runs} runs][{link}]"),
             _ => {
-                format!("[means of {processors} processors, lowest to highest, {runs} runs on each][{link}]")
+                let means = format!("[means of {processors} processors, lowest to highest][{link}]");
+                format!("{means}; runs: {}", list(by_processor))
             }
         };
     }
