@@ -22,13 +22,6 @@ pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Worklo
         check_one(server, workloads)?;
         check_transport(campaign, server)?;
         if server.running_at().is_some() {
-            ensure!(
-                campaign.environment.with(&server.overrides).network.is_none(),
-                "campaign {}: server {} runs already, and a network is made for servers that the harness starts; \
-                 leave network out",
-                campaign.name,
-                server.name
-            );
             check_running(campaign, server)?;
         }
     }
@@ -63,107 +56,67 @@ pub(super) fn check_limits(plan: &Plan, campaign: &str) -> Result<()> {
 /// Whether a server takes the connections that the campaign makes, and the campaign's load tools can make them.
 fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
     let environment = campaign.environment.with(&server.overrides);
-    let running = server.running_at().map(|at| server.target_at(&at.url)).transpose()?;
+    let at = server.running_at();
+    let running = at.map(|at| server.target_at(&at.url)).transpose()?;
     let is_encrypted = running.as_ref().map_or(server.tls, Target::is_encrypted);
     // The URL of a server that runs already says how it is reached.
     let transport = running.map_or(environment.transport(), |target| target.transport());
-    let (in_flight, batch) = (environment.in_flight(), environment.batch());
-    let place = || format!("campaign {}: server {}", campaign.name, server.name);
-    ensure!(
-        server.running_at().is_some() || server.is_reached_over(transport),
-        "{}: servers.toml does not say how it is reached over {}; give {}, or leave the server out",
-        place(),
-        transport.name(),
-        if transport == Transport::Ipc { "--FLAG={ipc} among its args" } else { "ready.line.ws or ws_path" }
-    );
-    ensure!(
-        transport != Transport::Ipc || environment.network.is_none(),
-        "{}: a Unix socket crosses no network; leave network out",
-        place()
-    );
-    ensure!(
-        transport != Transport::Ipc || server.headers.is_empty(),
-        "{}: a Unix socket has no headers; leave them or the transport out",
-        place()
-    );
-    ensure!(
-        !campaign.hold || (in_flight, batch) == (1, 1),
-        "{}: nothing is sent on connections that are held; leave in_flight and batch out",
-        place()
-    );
-    ensure!(
-        environment.keep_alive() || campaign.threshold.is_none(),
-        "{}: a threshold is of connections that are kept; leave keep_alive out",
-        place()
-    );
-    let uneven = campaign.connections.iter().find(|connections| **connections % in_flight != 0);
-    ensure!(
-        uneven.is_none(),
-        "{}: {} requests in flight can't be shared out {in_flight} to a connection; choose a multiple of {in_flight} \
-         in connections",
-        place(),
-        uneven.unwrap_or(&0)
-    );
-    ensure!(
-        transport.shares_connections() || in_flight == 1,
-        "{}: over HTTP a connection has one request in flight and not {in_flight}; leave in_flight out, or set \
-         transport to websocket",
-        place()
-    );
-    ensure!(
-        batch == 1 || !(campaign.open.is_some() || campaign.slo.is_some() || server.answers_one_request()),
-        "{}: batches of {batch} are sent in closed loops alone, whose rates count calls, and to servers that answer \
-         any request; leave batch out",
-        place()
-    );
+    let (in_flight, batch, over) = (environment.in_flight(), environment.batch(), transport.name());
+    let is_ipc = transport == Transport::Ipc;
+    let has_rates = campaign.open.is_some() || campaign.slo.is_some();
+    let place = format!("campaign {}: server {}", campaign.name, server.name);
+    if at.is_none() && !server.is_reached_over(transport) {
+        let how = if is_ipc { "--FLAG={ipc} among its args" } else { "ready.line.ws or ws_path" };
+        bail!(
+            "{place}: servers.toml does not say how it is reached over {over}; give {how}, or leave the server out"
+        );
+    } else if is_ipc && environment.network.is_some() {
+        bail!("{place}: a Unix socket crosses no network; leave network out");
+    } else if is_ipc && !server.headers.is_empty() {
+        bail!("{place}: a Unix socket has no headers; leave them or the transport out");
+    } else if campaign.hold && (in_flight, batch) != (1, 1) {
+        bail!("{place}: nothing is sent on connections that are held; leave in_flight and batch out");
+    } else if !environment.keep_alive() && campaign.threshold.is_some() {
+        bail!("{place}: a threshold is of connections that are kept; leave keep_alive out");
+    } else if let Some(uneven) = campaign.connections.iter().find(|count| **count % in_flight != 0) {
+        bail!(
+            "{place}: {uneven} requests in flight can't be shared out {in_flight} to a connection; choose a multiple \
+             of {in_flight} in connections"
+        );
+    } else if in_flight != 1 && !transport.shares_connections() {
+        bail!(
+            "{place}: over HTTP a connection has one request in flight and not {in_flight}; leave in_flight out, or \
+             set transport to websocket"
+        );
+    } else if batch != 1 && (has_rates || server.answers_one_request()) {
+        bail!(
+            "{place}: batches of {batch} are sent in closed loops alone, whose rates count calls, and to servers that \
+             answer any request; leave batch out"
+        );
+    }
+    let has_secret = at.is_some_and(|at| at.url.contains("${"));
     let open = campaign.open.as_ref();
     let chosen = open.filter(|open| open.tools.is_empty()).map(|_| LoadTool::of_open_loops());
     for tool in campaign.all_tools().chain(chosen.into_iter().flatten()) {
         let can = tool.can();
-        ensure!(
-            can.transports.contains(&transport),
-            "{}: {} can't send over {}; name another load tool",
-            place(),
-            can.name,
-            transport.name()
-        );
-        ensure!(
-            in_flight == 1 || can.several_in_flight,
-            "{}: {} has one request in flight on a connection and not {in_flight}; name another load tool",
-            place(),
-            can.name
-        );
-        ensure!(
-            environment.keep_alive() || can.closes_each,
-            "{}: {} keeps its connections; leave keep_alive out, or give tool = \"bombardier\"",
-            place(),
-            can.name
-        );
-        ensure!(
-            server.headers.is_empty() || can.headers,
-            "{}: {} sends no headers of its own; give tool = \"rpc-load\"",
-            place(),
-            can.name
-        );
-        let has_secret = server.running_at().is_some_and(|at| at.url.contains("${"));
-        ensure!(
-            !has_secret || can.headers,
-            "{}: {} fills no variable into a URL; give tool = \"rpc-load\"",
-            place(),
-            can.name
-        );
-        ensure!(
-            !is_encrypted || can.tls,
-            "{}: {} does not verify certificates as a campaign says; give tool = \"rpc-load\"",
-            place(),
-            can.name
-        );
-        ensure!(
-            batch == 1 || can.batches,
-            "{}: {} can't send batches; name another load tool",
-            place(),
-            can.name
-        );
+        let lack = if !can.transports.contains(&transport) {
+            format!("can't send over {over}; name another load tool")
+        } else if in_flight != 1 && !can.several_in_flight {
+            format!("has one request in flight on a connection and not {in_flight}; name another load tool")
+        } else if !environment.keep_alive() && !can.closes_each {
+            "keeps its connections; leave keep_alive out, or give tool = \"bombardier\"".to_owned()
+        } else if !server.headers.is_empty() && !can.headers {
+            "sends no headers of its own; give tool = \"rpc-load\"".to_owned()
+        } else if has_secret && !can.headers {
+            "fills no variable into a URL; give tool = \"rpc-load\"".to_owned()
+        } else if is_encrypted && !can.tls {
+            "does not verify certificates as a campaign says; give tool = \"rpc-load\"".to_owned()
+        } else if batch != 1 && !can.batches {
+            "can't send batches; name another load tool".to_owned()
+        } else {
+            continue;
+        };
+        bail!("{place}: {} {lack}", can.name);
     }
     Ok(())
 }
@@ -260,22 +213,23 @@ fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
 
 /// Whether a campaign leaves a server alone that runs already.
 fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
-    let stall = campaign.open.as_ref().is_some_and(|open| open.stall.is_some());
-    let own_core = campaign.environment.placement != Placement::Free || campaign.duets.is_some();
+    let place = format!("campaign {}: server {}", campaign.name, server.name);
+    ensure!(
+        campaign.environment.with(&server.overrides).network.is_none(),
+        "{place} runs already, and a network is made for servers that the harness starts; leave network out"
+    );
     let changes = [
-        ("placement and [duets]", own_core),
-        ("open.stall", stall),
+        (
+            "placement and [duets]",
+            campaign.environment.placement != Placement::Free || campaign.duets.is_some(),
+        ),
+        ("open.stall", campaign.open.as_ref().is_some_and(|open| open.stall.is_some())),
         ("settings of an [[arm]]", !server.overrides.is_empty()),
         ("[sizes]", campaign.sizes.is_some()),
     ];
-    let refused = changes.iter().find(|(_, is_requested)| *is_requested);
-    ensure!(
-        refused.is_none(),
-        "campaign {}: server {}: runs already, and {} would change it; leave one of them out",
-        campaign.name,
-        server.name,
-        refused.map_or("", |(what, _)| what)
-    );
+    if let Some((what, _)) = changes.iter().find(|(_, is_requested)| *is_requested) {
+        bail!("{place}: runs already, and {what} would change it; leave one of them out");
+    }
     Ok(())
 }
 
