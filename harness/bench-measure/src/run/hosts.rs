@@ -6,14 +6,13 @@
 
 pub mod agent;
 mod check;
-mod launchers;
 mod merge;
 mod shared;
 #[cfg(test)]
 mod tests;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -21,7 +20,10 @@ use anyhow::{Context, Result};
 use rustix::process::Signal;
 
 pub use self::check::check;
-use self::shared::{Done, Hello, HostResult, PLAN, Reply, SharedLoad, VOID_PLAN, start_text, unix_us};
+use self::shared::{
+    BODIES, Done, HELLO, Hello, HostResult, PLAN, REPLY, RESULT, Reply, SharedLoad, VOID_PLAN,
+};
+use self::shared::{of_rank, own_sha256, start_text, unix_us};
 use super::trial::tool::{Order, Ran, TOOL_GRACE, WRITING, failed};
 use super::trial::{Ended, Ending};
 use crate::owned_process::{Output, Owned, describe, remove_if_empty};
@@ -32,6 +34,7 @@ use bench_model::load::records::{histogram, kept};
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::Outcome;
 use bench_model::results::{OF_HOSTS, RunFolder, pretty, remove_of_hosts, with_ending};
+use bench_system::foreign_text::{beginning_of, bounded};
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host::on_path;
 use bench_system::probe::process_usage::CpuTime;
@@ -89,18 +92,10 @@ impl Launch<'_> {
         let (start, start_at) = (Instant::now() + lead, SystemTime::now() + lead);
         // Those that were started end with this value, and so do their agents.
         let launched = self.launch(&folder, start_at);
-        let launchers = launched.inspect_err(|_| make_void(&folder))?;
+        let launchers = Mutex::new(launched.inspect_err(|_| make_void(&folder))?);
         let Self { pool, order, stem, .. } = self;
-        let launched = Launched {
-            pool: pool.clone(),
-            order,
-            folder,
-            stem,
-            start,
-            start_at,
-            launchers: Mutex::new(launchers),
-            results: OnceLock::new(),
-        };
+        let (pool, results) = (pool.clone(), OnceLock::new());
+        let launched = Launched { pool, order, folder, stem, start, start_at, launchers, results };
         launched.gather(interrupt)?;
         Ok(launched)
     }
@@ -113,8 +108,8 @@ impl Launch<'_> {
         };
         let shared = SharedLoad {
             what: what.to_owned(),
-            written_at: shared::start_text(SystemTime::now())?,
-            harness_sha256: shared::own_sha256()?,
+            written_at: start_text(SystemTime::now())?,
+            harness_sha256: own_sha256()?,
             tool,
             tool_sha256: self.tools.get(tool)?.sha256.clone(),
             pins: std::path::absolute(self.tools.pins()).context("no absolute path")?,
@@ -133,7 +128,7 @@ impl Launch<'_> {
                     text.push_str(&body);
                     text.push('\n');
                 }
-                folder.write_new(&shared::bodies_name(rank), &text)?;
+                folder.write_new(&of_rank(rank, BODIES), &text)?;
             }
         }
         folder.write_new(PLAN, &pretty(&shared)?)
@@ -174,12 +169,12 @@ impl Drop for Launched {
         }
         make_void(&self.folder);
         let launchers = self.launchers.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if !launchers::end_within(launchers, END_BY_THEMSELVES) {
+        if !end_within(launchers, END_BY_THEMSELVES) {
             for launcher in launchers.iter_mut() {
                 // One that does not listen is killed when it goes.
                 let _ = launcher.signal(Signal::TERM);
             }
-            launchers::end_within(launchers, END_BY_THEMSELVES);
+            end_within(launchers, END_BY_THEMSELVES);
         }
     }
 }
@@ -201,17 +196,17 @@ impl Launched {
         loop {
             let mut left = Vec::new();
             for rank in waiting {
-                match self.folder.read_json::<Hello>(&Hello::name(rank)) {
+                match self.folder.read_json::<Hello>(&of_rank(rank, HELLO)) {
                     Ok(_) => {
                         let seen_us = unix_us(SystemTime::now());
                         let reply = Reply { seen_us, written_us: unix_us(SystemTime::now()) };
-                        self.folder.write_derived(&Reply::name(rank), &pretty(&reply)?)?;
+                        self.folder.write_derived(&of_rank(rank, REPLY), &pretty(&reply)?)?;
                     }
                     Err(_) => left.push(rank),
                 }
             }
             waiting = left;
-            self.refusals()?;
+            self.ranks().try_for_each(|rank| self.result(rank).map(drop))?;
             self.launchers_alive(&waiting)?;
             let pause = until.saturating_duration_since(Instant::now());
             if pause.is_zero() {
@@ -221,41 +216,25 @@ impl Launched {
             let pause = pause.min(Duration::from_millis(if waiting.is_empty() { 20 } else { 1 }));
             interrupt.wait(pause, || Ok(None::<()>))?;
         }
-        match waiting.first() {
-            None => Ok(()),
-            Some(rank) => {
-                let lead_s = self.pool.lead_ms as f64 / 1e3;
-                Err(self.void(
-                    *rank,
-                    &format!("it was not placed within {lead_s:.1} s (lead_ms); {}", self.said()),
-                ))
-            }
-        }
+        let Some(&rank) = waiting.first() else { return Ok(()) };
+        let (lead_s, said) = (self.pool.lead_ms as f64 / 1e3, self.said());
+        Err(self.void(rank, &format!("it was not placed within {lead_s:.1} s (lead_ms); {said}")))
     }
 
-    /// Whether a host has refused its share.
-    fn refusals(&self) -> Ended<()> {
-        for rank in self.ranks() {
-            if let Some(HostResult { done: Done::Refused { reason }, .. }) = self.result(rank) {
-                return Err(self.void(rank, &reason));
-            }
+    /// What came of a host's share, where that is known. The trial is void where it refused its share.
+    fn result(&self, rank: u32) -> Ended<Option<HostResult>> {
+        match self.folder.read_json(&of_rank(rank, RESULT)).ok() {
+            Some(HostResult { done: Done::Refused { reason }, .. }) => Err(self.void(rank, &reason)),
+            result => Ok(result),
         }
-        Ok(())
-    }
-
-    fn result(&self, rank: u32) -> Option<HostResult> {
-        self.folder.read_json(&HostResult::name(rank)).ok()
     }
 
     /// What the launchers said, for a person.
     fn said(&self) -> String {
         let launchers = self.launchers.lock().unwrap_or_else(PoisonError::into_inner).len();
         let names = (0..launchers).flat_map(|i| ["stderr", "stdout"].map(|of| format!("launcher-{i}.{of}")));
-        let said = names.filter_map(|name| launchers::what_was_wrong(&self.folder.0.join(name))).next();
-        said.map_or_else(
-            || "its launcher said nothing".to_owned(),
-            |said| format!("its launcher said: {said}"),
-        )
+        let said = names.filter_map(|name| what_was_wrong(&self.folder.0.join(name))).next();
+        said.map_or("its launcher said nothing".to_owned(), |said| format!("its launcher said: {said}"))
     }
 
     /// Whether a launcher has failed on which one of these hosts depends. One that ended well may have left its hosts
@@ -264,19 +243,12 @@ impl Launched {
         let mut launchers = self.launchers.lock().unwrap_or_else(PoisonError::into_inner);
         for (i, launcher) in launchers.iter_mut().enumerate() {
             let Some(status) = launcher.ended()?.filter(|status| !status.success()) else { continue };
-            let rank = if self.pool.is_started_for_each() {
-                waiting.iter().copied().find(|rank| *rank as usize == i)
-            } else {
-                waiting.first().copied()
-            };
-            if let Some(rank) = rank {
-                let stderr = self.folder.0.join(format!("launcher-{i}.stderr"));
-                let said =
-                    launchers::what_was_wrong(&stderr).map_or_else(String::new, |said| format!(": {said}"));
-                return Err(
-                    self.void(rank, &format!("lost: its launcher ended with {}{said}", describe(status)))
-                );
-            }
+            let is_its_host = |rank: &&u32| !self.pool.is_started_for_each() || **rank as usize == i;
+            let Some(&rank) = waiting.iter().find(is_its_host) else { continue };
+            let said = what_was_wrong(&self.folder.0.join(format!("launcher-{i}.stderr")));
+            let said = said.map_or_else(String::new, |said| format!(": {said}"));
+            let how = describe(status);
+            return Err(self.void(rank, &format!("lost: its launcher ended with {how}{said}")));
         }
         Ok(())
     }
@@ -284,8 +256,8 @@ impl Launched {
     /// Waits until all hosts have written their results.
     pub fn put_on(&self, interrupt: &Interrupt) -> Ended<Ran> {
         if Instant::now() > self.start {
-            let reason =
-                format!("{}: the harness was not ready at the start time; raise lead_ms", self.order.what);
+            let what = self.order.what;
+            let reason = format!("{what}: the harness was not ready at the start time; raise lead_ms");
             return Err(Outcome::Invalid { reason }.into());
         }
         let load = &self.order.load;
@@ -297,10 +269,7 @@ impl Launched {
         while !waiting.is_empty() {
             let (mut left, began) = (Vec::new(), Instant::now());
             for rank in waiting {
-                match self.result(rank) {
-                    Some(HostResult { done: Done::Refused { reason }, .. }) => {
-                        return Err(self.void(rank, &reason));
-                    }
+                match self.result(rank)? {
                     Some(result) => results.push(result),
                     None => left.push(rank),
                 }
@@ -318,7 +287,8 @@ impl Launched {
         }
         self.end_launchers(interrupt)?;
         results.sort_by_key(|result| result.rank);
-        let cpu = results.iter().filter_map(HostResult::cpu).fold(CpuTime::default(), CpuTime::plus);
+        let cpus = results.iter().filter_map(HostResult::measured).map(|measured| measured.cpu);
+        let cpu = cpus.fold(CpuTime::default(), CpuTime::plus);
         // put_on is called once, so that there is nothing yet.
         let _ = self.results.set(results);
         Ok(Ran { began: self.start_at, cpu, connecting: None, busiest_cores: None })
@@ -334,9 +304,9 @@ impl Launched {
             }
         }
         for rank in self.ranks() {
-            for name in [Hello::name(rank), Reply::name(rank), shared::bodies_name(rank)] {
+            for ending in [HELLO, REPLY, BODIES] {
                 // It is of no use any more, and not always there.
-                let _ = fs::remove_file(self.folder.0.join(name));
+                let _ = fs::remove_file(self.folder.0.join(of_rank(rank, ending)));
             }
         }
         Ok(())
@@ -353,7 +323,7 @@ impl Launched {
         {
             return Err(Outcome::Invalid { reason: format!("{what}: {reason}") }.into());
         }
-        let records = |rank| kept::read(&self.folder.0.join(shared::records_name(rank)));
+        let records = |rank| kept::read(&self.folder.0.join(of_rank(rank, ".records.csv.gz")));
         let merged = merge::merged(results, load, records);
         let merged = merged.map_err(|error| Ending::from(failed(what, format!("{error:#}"))))?;
         if let Some(records) = &merged.records {
@@ -363,4 +333,30 @@ impl Launched {
         }
         Ok(merged.sample)
     }
+}
+
+/// Waits for launchers to end; false where one of them did not in time. Ctrl-C does not cut it short, because it is
+/// what ends them.
+fn end_within(launchers: &mut [Owned], limit: Duration) -> bool {
+    let end = Instant::now() + limit;
+    while launchers.iter_mut().any(|launcher| matches!(launcher.ended(), Ok(None))) {
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// The line of a launcher's output that says most about why it failed, if there is one.
+fn what_was_wrong(path: &Path) -> Option<String> {
+    telling(&beginning_of(path).ok()?).map(bounded)
+}
+
+/// The first line that is no warning: launchers go on to say that they end, or draw rules. Else the last that says
+/// anything.
+fn telling(text: &str) -> Option<&str> {
+    let lines = || text.lines().map(str::trim).filter(|line| line.contains(char::is_alphanumeric));
+    let first = lines().find(|line| !line.to_lowercase().contains("warning"));
+    first.or_else(|| lines().next_back())
 }

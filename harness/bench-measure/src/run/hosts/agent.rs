@@ -11,7 +11,10 @@ use jiff::Timestamp;
 use rustix::system::uname;
 
 use super::MOST_SKEW;
-use super::shared::{Clock, Done, Hello, HostResult, Reply, SharedLoad, bodies_name, own_sha256, unix_us};
+use super::shared::{
+    BODIES, Clock, Done, HELLO, Hello, HostResult, Measured, REPLY, RESULT, Reply, SharedLoad,
+};
+use super::shared::{of_rank, own_sha256, unix_us};
 use crate::run::trial::tool::{Order, Prepared, Runner};
 use bench_model::config::Placement;
 use bench_model::load::bodies::Bodies;
@@ -64,12 +67,8 @@ pub fn carry_out(share: &Share, interrupt: &Interrupt) -> Result<()> {
         let passed = || format!("late: the start time had passed {:.3} s before", -until_start.as_secs_f64());
         let until_start = Duration::try_from(until_start).map_err(|_| anyhow!(passed()))?;
         ensure!(rank < plan.hosts, "its rank is {rank}, and the plan is for {} hosts", plan.hosts);
-        ensure!(
-            share.ranks.is_none_or(|ranks| ranks == plan.hosts),
-            "its launcher has {} hosts, and the plan {}",
-            share.ranks.unwrap_or(0),
-            plan.hosts
-        );
+        let (ranks, hosts) = (share.ranks.unwrap_or(plan.hosts), plan.hosts);
+        ensure!(ranks == hosts, "its launcher has {ranks} hosts, and the plan {hosts}");
         check_open_files(plan.load.share(rank, plan.hosts).connections, host::open_files())?;
         let (start, tools) = (now + until_start, same_programs(&plan)?);
         let agent = Agent { plan: &plan, rank, folder: &folder, tools, start, interrupt };
@@ -87,22 +86,17 @@ pub fn carry_out(share: &Share, interrupt: &Interrupt) -> Result<()> {
     }
     let done = done.unwrap_or_else(|_| Done::Refused { reason: said.clone().unwrap_or_default() });
     let result = HostResult { rank, name, host: Host::machine(), clock, done };
-    folder.write_derived(&HostResult::name(rank), &pretty(&result)?)?;
-    match said {
-        None => Ok(()),
-        Some(said) => bail!("host {rank}: {said}"),
-    }
+    folder.write_derived(&of_rank(rank, RESULT), &pretty(&result)?)?;
+    said.map_or(Ok(()), |said| bail!("host {rank}: {said}"))
 }
 
 /// A plan, and its text.
 fn read_plan(path: &Path) -> Result<(SharedLoad, String)> {
-    let context = || {
-        let path = path.display();
-        format!("can't read {path}; the results folder has to be at the same path on all machines")
-    };
-    let text = fs::read_to_string(path).with_context(context)?;
-    let plan = serde_json::from_str(&text);
-    Ok((plan.with_context(|| format!("{} is not this version's plan", path.display()))?, text))
+    let (text, path) = (fs::read_to_string(path), path.display());
+    let hint = "the results folder has to be at the same path on all machines";
+    let text = text.with_context(|| format!("can't read {path}; {hint}"))?;
+    let plan = serde_json::from_str(&text).with_context(|| format!("{path} is not this version's plan"))?;
+    Ok((plan, text))
 }
 
 /// Whether a plan is still the one that was read. A folder that can't be reached now says nothing.
@@ -149,10 +143,8 @@ fn rank(
         names.iter().position(|name| name == own).map(|place| place as u32).or_else(alike)
     };
     given.or_else(of_launcher).or_else(by_name).with_context(|| {
-        format!(
-            "the rank of {own} is not known: give --rank, or its name in the pool's names ({})",
-            names.join(", ")
-        )
+        let names = names.join(", ");
+        format!("the rank of {own} is not known: give --rank, or its name in the pool's names ({names})")
     })
 }
 
@@ -214,10 +206,10 @@ impl Agent<'_> {
     /// Writes its load tool's input.
     fn prepare(&self) -> Result<Prepared> {
         let Self { plan, rank, folder, .. } = self;
-        let stem = folder.0.join(format!("rank-{rank}"));
+        let stem = folder.0.join(of_rank(*rank, ""));
         let mut template = PathBuf::new();
         if let Some((_, content)) = plan.tool.driver().template() {
-            let name = format!("rank-{rank}.template");
+            let name = of_rank(*rank, ".template");
             template = folder.0.join(&name);
             folder.write_derived(&name, content)?;
         }
@@ -229,7 +221,7 @@ impl Agent<'_> {
         match &plan.body {
             Some(body) => prepare(&mut Bodies::One(body)),
             None => {
-                let path = folder.0.join(bodies_name(*rank));
+                let path = folder.0.join(of_rank(*rank, BODIES));
                 let text =
                     fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
                 prepare(&mut Bodies::Stream(&mut text.lines().map(str::to_owned)))
@@ -240,10 +232,10 @@ impl Agent<'_> {
     /// Greets the harness and waits for its reply, until the start is near.
     fn compare_clocks(&self) -> Result<Option<Clock>> {
         let hello = Hello { at_us: unix_us(SystemTime::now()) };
-        self.folder.write_derived(&Hello::name(self.rank), &serde_json::to_string(&hello)?)?;
+        self.folder.write_derived(&of_rank(self.rank, HELLO), &serde_json::to_string(&hello)?)?;
         let left = self.start.saturating_duration_since(Instant::now()).saturating_sub(SETTLES_IN);
         self.interrupt.wait(left, || {
-            let reply = self.folder.read_json::<Reply>(&Reply::name(self.rank)).ok();
+            let reply = self.folder.read_json::<Reply>(&of_rank(self.rank, REPLY)).ok();
             Ok(reply.map(|reply| Clock::compared(hello, reply, unix_us(SystemTime::now()))))
         })
     }
@@ -260,7 +252,7 @@ impl Agent<'_> {
         let ran = runner.put_on(prepared)?;
         let mut sample = runner.read(prepared, &ran)?;
         let histogram = sample.details.histogram.take();
-        Ok(Done::Measured { sample: Box::new(sample), histogram, cpu: ran.cpu, late_us })
+        Ok(Done::Measured(Measured { sample: Box::new(sample), histogram, cpu: ran.cpu, late_us }))
     }
 }
 

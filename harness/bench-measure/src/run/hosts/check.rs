@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use bench_model::config::{Campaign, Placement, Pool};
 use bench_model::plan::Plan;
@@ -15,33 +15,23 @@ use bench_system::probe::host::on_path;
 /// # Errors
 /// One line: what of the campaign needs one host, or what is missing.
 pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
-    let Campaign { name, .. } = &plan.campaign;
+    let campaign = &plan.campaign;
+    let (name, place) = (&campaign.name, format!("pool {}", pool.name));
     let program = pool.launcher.first().map_or("", String::as_str);
     let is_there = program.starts_with('{') || Path::new(program).is_file() || on_path(program).is_some();
-    ensure!(
-        is_there,
-        "pool {}: there is no {program} on the PATH; install it, or change the launcher",
-        pool.name
-    );
+    ensure!(is_there, "{place}: there is no {program} on the PATH; install it, or change the launcher");
     if let Some(template) = &pool.template {
-        ensure!(
-            template.is_file(),
-            "pool {}: field template: there is no file {}",
-            pool.name,
-            template.display()
+        let path = template.display();
+        ensure!(template.is_file(), "{place}: field template: there is no file {path}");
+    }
+    if let Some(listen) = pool.listen
+        && let Err(error) = TcpListener::bind((listen, 0))
+    {
+        bail!(
+            "{place}: servers can't listen on {listen} ({error}); in field listen or --listen, give an address of \
+             this machine that the hosts reach"
         );
     }
-    if let Some(listen) = pool.listen {
-        let bound = TcpListener::bind((listen, 0));
-        ensure!(
-            bound.is_ok(),
-            "pool {}: servers can't listen on {listen} ({}); in field listen or --listen, give an address of this \
-             machine that the hosts reach",
-            pool.name,
-            bound.map_or_else(|error| error.to_string(), |_| String::new())
-        );
-    }
-    let campaign = &plan.campaign;
     let open = campaign.open.as_ref();
     let needs_one = [
         ("placement", campaign.environment.placement != Placement::Free),
@@ -53,26 +43,19 @@ pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
         ("hold", campaign.hold),
         ("a workload about newest numbers", plan.workloads.iter().any(Workload::is_about_newest)),
     ];
-    let found = needs_one.iter().find(|(_, is_used)| *is_used);
-    ensure!(
-        found.is_none(),
-        "campaign {name}: {} is for a load tool on the server's machine; leave it or --hosts out",
-        found.map_or("", |(what, _)| what)
-    );
-    let least = divided(plan).into_iter().find(|(_, amount)| *amount < pool.hosts);
-    ensure!(
-        least.is_none(),
-        "campaign {name}: field {}: {} can't be divided among {} hosts",
-        least.map_or("", |(field, _)| field),
-        least.map_or(0, |(_, amount)| amount),
-        pool.hosts
-    );
+    if let Some((what, _)) = needs_one.iter().find(|(_, is_used)| *is_used) {
+        bail!("campaign {name}: {what} is for a load tool on the server's machine; leave it or --hosts out");
+    }
+    let hosts = pool.hosts;
+    if let Some((field, least)) = divided(campaign).into_iter().find(|(_, amount)| *amount < hosts) {
+        bail!("campaign {name}: field {field}: {least} can't be divided among {hosts} hosts");
+    }
     Ok(())
 }
 
 /// Every connection count and rate of a campaign, by its field. Each host gets at least one.
-fn divided(plan: &Plan) -> Vec<(&'static str, u32)> {
-    let Campaign { open, slo, threshold, sizes, warmup_connections, connections, .. } = &plan.campaign;
+fn divided(campaign: &Campaign) -> Vec<(&'static str, u32)> {
+    let Campaign { open, slo, threshold, sizes, warmup_connections, connections, .. } = campaign;
     let all = |field, amounts: &[u32]| amounts.iter().map(|amount| (field, *amount)).collect::<Vec<_>>();
     let mut found = all("connections", connections);
     found.extend(warmup_connections.map(|amount| ("warmup_connections", amount)));
@@ -83,10 +66,8 @@ fn divided(plan: &Plan) -> Vec<(&'static str, u32)> {
     found.extend(slo.iter().flat_map(|slo| [("slo.connections", slo.connections), ("slo.from", slo.from)]));
     found.extend(threshold.iter().map(|threshold| ("threshold.from", threshold.from)));
     if let Some(sizes) = sizes {
-        found.extend([
-            ("sizes.connections", sizes.connections),
-            ("sizes.closed_connections", sizes.closed_connections),
-        ]);
+        found.push(("sizes.connections", sizes.connections));
+        found.push(("sizes.closed_connections", sizes.closed_connections));
         found.extend(all("sizes.rates", &sizes.rates));
     }
     found

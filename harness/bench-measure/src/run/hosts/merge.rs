@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use hdrhistogram::Histogram;
 
-use super::shared::{Clock, Done, HostResult};
+use super::shared::{Clock, HostResult, Measured};
 use bench_model::config::Pool;
 use bench_model::load::records::{self, Record, histogram};
 use bench_model::load::sample_details::{Connects, Details, HostShare};
@@ -34,11 +34,8 @@ pub fn merged(
     load: &Load,
     records: impl Fn(u32) -> Result<Vec<Record>>,
 ) -> Result<Merged> {
-    let measured = |result: &HostResult| match &result.done {
-        Done::Measured { sample, .. } => Some(sample.as_ref().clone()),
-        Done::Refused { .. } => None,
-    };
-    let samples: Vec<LoadSample> = results.iter().filter_map(measured).collect();
+    let measured = results.iter().filter_map(HostResult::measured);
+    let samples: Vec<LoadSample> = measured.map(|measured| measured.sample.as_ref().clone()).collect();
     ensure!(!samples.is_empty() && samples.len() == results.len(), "not all hosts have a result");
     let hosts = results.iter().zip(&samples).filter_map(|(result, sample)| share(result, sample)).collect();
     let (mut sample, records) = match load.rate {
@@ -104,13 +101,12 @@ fn closed(results: &[HostResult], samples: &[LoadSample]) -> Result<LoadSample> 
 
 /// The tools' histograms together, in nanoseconds; `None` where one has none.
 fn histograms(results: &[HostResult]) -> Result<Option<Histogram<u64>>> {
-    let printed = |result: &HostResult| match &result.done {
-        Done::Measured { histogram, .. } => histogram.clone(),
-        Done::Refused { .. } => None,
+    let printed = |result: &HostResult| {
+        let log = result.measured()?.histogram.as_ref()?;
+        Some(histogram::read(log).context("a host's histogram"))
     };
-    let Some(logs) = results.iter().map(printed).collect::<Option<Vec<String>>>() else { return Ok(None) };
-    let read = |log: &String| histogram::read(log).context("a host's histogram");
-    histogram::added(logs.iter().map(read).collect::<Result<Vec<_>>>()?).map(Some)
+    let Some(logs) = results.iter().map(printed).collect::<Option<Vec<_>>>() else { return Ok(None) };
+    histogram::added(logs.into_iter().collect::<Result<Vec<_>>>()?).map(Some)
 }
 
 fn latency(all: &Histogram<u64>) -> Latency {
@@ -133,7 +129,7 @@ fn slowest_connects(samples: &[LoadSample]) -> Option<Connects> {
 
 /// A host's line in the report.
 fn share(result: &HostResult, sample: &LoadSample) -> Option<HostShare> {
-    let Done::Measured { cpu, late_us, .. } = result.done else { return None };
+    let &Measured { cpu, late_us, .. } = result.measured()?;
     Some(HostShare {
         rank: result.rank,
         name: result.name.clone(),
@@ -153,37 +149,27 @@ fn share(result: &HostResult, sample: &LoadSample) -> Option<HostShare> {
 
 /// What of a machine decides what its load tool can send.
 fn kind(host: &Host) -> String {
-    let known = |of: &Option<String>| of.clone().unwrap_or_else(|| "unknown".to_owned());
-    format!(
-        "{} x {}, kernel {}, governor {}",
-        host.cores,
-        host.processor_name(),
-        known(&host.kernel),
-        known(&host.governor)
-    )
+    let [kernel, governor] =
+        [&host.kernel, &host.governor].map(|known| known.as_deref().unwrap_or("unknown"));
+    format!("{} x {}, kernel {kernel}, governor {governor}", host.cores, host.processor_name())
 }
 
 /// Why a trial is void whose hosts began further apart than `most_us` microseconds, if they did. A clock counts as
 /// wrong only where it certainly is.
 pub fn started_apart(results: &[HostResult], pool: &Pool, most_us: f64) -> Option<String> {
-    let began = |result: &HostResult| match result.done {
-        Done::Measured { late_us, .. } => {
-            let ahead_us = result.clock.map_or(0.0, Clock::certainly_ahead_us);
-            Some((late_us - ahead_us, result.rank))
-        }
-        Done::Refused { .. } => None,
+    let began = |result: &HostResult| {
+        let ahead_us = result.clock.map_or(0.0, Clock::certainly_ahead_us);
+        Some((result.measured()?.late_us - ahead_us, result.rank))
     };
-    let all: Vec<(f64, u32)> = results.iter().filter_map(began).collect();
-    let first = all.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let last = all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let apart_us = last.0 - first.0;
-    (apart_us > most_us).then(|| {
+    let all = || results.iter().filter_map(began);
+    let first = all().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let last = all().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (apart_us, [first, last]) = (last.0 - first.0, [first, last].map(|(_, rank)| pool.name_of(rank)));
+    let [apart_ms, most_ms] = [apart_us, most_us].map(|us| us / 1e3);
+    let said = || {
         format!(
-            "{} began {:.1} ms after {}, and {:.1} ms (1 % of the window) is the most",
-            pool.name_of(last.1),
-            apart_us / 1e3,
-            pool.name_of(first.1),
-            most_us / 1e3
+            "{last} began {apart_ms:.1} ms after {first}, and {most_ms:.1} ms (1 % of the window) is the most"
         )
-    })
+    };
+    (apart_us > most_us).then(said)
 }

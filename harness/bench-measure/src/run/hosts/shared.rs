@@ -19,6 +19,15 @@ pub const PLAN: &str = "plan.json";
 /// What that file is called once its trial is void. An agent that no longer finds its plan ends.
 pub const VOID_PLAN: &str = "plan.void.json";
 
+/// The ending of a host's [`Hello`].
+pub const HELLO: &str = ".hello.json";
+/// That of the [`Reply`] to it.
+pub const REPLY: &str = ".reply.json";
+/// That of its [`HostResult`].
+pub const RESULT: &str = ".json";
+/// That of its bodies, a body a line.
+pub const BODIES: &str = ".bodies";
+
 /// What the hosts are to do together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,32 +58,20 @@ pub struct SharedLoad {
     pub names: Vec<String>,
 }
 
-/// A host is there: `rank-R.hello.json`.
+/// A host is there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// Its wall clock, in microseconds since 1970.
     pub at_us: i64,
 }
 
-impl Hello {
-    pub fn name(rank: u32) -> String {
-        format!("rank-{rank}.hello.json")
-    }
-}
-
-/// The harness has seen it: `rank-R.reply.json`. In microseconds since 1970 by the harness' clock.
+/// The harness has seen it. In microseconds since 1970 by the harness' clock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     /// When the greeting was seen.
     pub seen_us: i64,
     /// When this was written.
     pub written_us: i64,
-}
-
-impl Reply {
-    pub fn name(rank: u32) -> String {
-        format!("rank-{rank}.reply.json")
-    }
 }
 
 /// A host's clock, compared with the harness' by four times.
@@ -103,7 +100,7 @@ impl Clock {
     }
 }
 
-/// What came of a host's share: `rank-R.json`.
+/// What came of a host's share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostResult {
     /// Its rank, from 0.
@@ -129,40 +126,32 @@ pub enum Done {
         reason: String,
     },
     /// It sent its share.
-    Measured {
-        /// What its load tool saw.
-        sample: Box<LoadSample>,
-        /// The tool's latencies as a line of an HdrHistogram log (nanoseconds), of a closed loop, where it prints them.
-        histogram: Option<String>,
-        /// CPU time of its load tool.
-        cpu: CpuTime,
-        /// By how much the tool was started late, in microseconds.
-        late_us: f64,
-    },
+    Measured(Measured),
+}
+
+/// What a host measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What its load tool saw.
+    pub sample: Box<LoadSample>,
+    /// The tool's latencies as a line of an HdrHistogram log (nanoseconds), of a closed loop, where it prints them.
+    pub histogram: Option<String>,
+    /// CPU time of its load tool.
+    pub cpu: CpuTime,
+    /// By how much the tool was started late, in microseconds.
+    pub late_us: f64,
 }
 
 impl HostResult {
-    pub fn name(rank: u32) -> String {
-        format!("rank-{rank}.json")
-    }
-
-    /// CPU time of its load tool.
-    pub fn cpu(&self) -> Option<CpuTime> {
-        match self.done {
-            Done::Measured { cpu, .. } => Some(cpu),
-            Done::Refused { .. } => None,
-        }
+    /// What it measured, where it did.
+    pub fn measured(&self) -> Option<&Measured> {
+        if let Done::Measured(measured) = &self.done { Some(measured) } else { None }
     }
 }
 
-/// Where a host's bodies are, a body a line.
-pub fn bodies_name(rank: u32) -> String {
-    format!("rank-{rank}.bodies")
-}
-
-/// Where a host keeps its requests.
-pub fn records_name(rank: u32) -> String {
-    format!("rank-{rank}.records.csv.gz")
+/// A file of one host: `rank-R` and its ending.
+pub fn of_rank(rank: u32, ending: &str) -> String {
+    format!("rank-{rank}{ending}")
 }
 
 /// SHA-256 of this program, in hexadecimal.

@@ -7,7 +7,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::merge::{merged, started_apart};
-use super::shared::{Clock, Done, HostResult};
+use super::shared::{Clock, Done, HostResult, Measured};
+use super::telling;
 use bench_model::config::Pool;
 use bench_model::load::records::{Record, sample};
 use bench_model::load::sample_details::Details;
@@ -28,8 +29,9 @@ fn record(intended_us: u64, lag_us: u64, took_us: u64) -> Record {
 }
 
 fn result(rank: u32, sample: LoadSample, histogram: Option<String>) -> HostResult {
-    let done = Done::Measured { sample: Box::new(sample), histogram, cpu: CpuTime::default(), late_us: 0.0 };
-    HostResult { rank, name: format!("m{rank}"), host: Host::machine(), clock: None, done }
+    let measured = Measured { sample: Box::new(sample), histogram, cpu: CpuTime::default(), late_us: 0.0 };
+    let (name, done) = (format!("m{rank}"), Done::Measured(measured));
+    HostResult { rank, name, host: Host::machine(), clock: None, done }
 }
 
 /// Latencies of very different hosts: each has a scale of its own, and some requests wait.
@@ -147,7 +149,7 @@ fn hosts_that_did_not_start_together_are_named() {
             .map(|rank| {
                 let mut of = result(rank, closed(1, 1.0, 1.0), None);
                 of.clock = clocks[rank as usize];
-                if let Done::Measured { late_us, .. } = &mut of.done {
+                if let Done::Measured(Measured { late_us, .. }) = &mut of.done {
                     *late_us = late[rank as usize];
                 }
                 of
@@ -163,4 +165,15 @@ fn hosts_that_did_not_start_together_are_named() {
     let said = with([0.0; 3], [None, None, clock(-20_000.0, 500.0)]).unwrap();
     assert!(said.starts_with("host 2 (c) began 20.0 ms after"), "{said}");
     assert_eq!(with([0.0; 3], [None, None, clock(-20_000.0, 30_000.0)]), None, "it may be right");
+}
+
+#[test]
+fn what_launchers_say_is_one_telling_line() {
+    let mpirun = "[vm:7] plm:rsh: Warning: setpgid(8,8) failed\nssh: Could not resolve hostname b\n-----\nORTE \
+        was unable to\n-----\n";
+    assert_eq!(telling(mpirun), Some("ssh: Could not resolve hostname b"));
+    let clush = "b: ssh: Could not resolve hostname b\nclush: b: exited with exit code 255\n";
+    assert_eq!(telling(clush), Some("b: ssh: Could not resolve hostname b"));
+    assert_eq!(telling("Warning: a\n---\nwarning: b\n"), Some("warning: b"));
+    assert_eq!(telling("\n--\n"), None);
 }
