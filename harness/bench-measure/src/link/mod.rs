@@ -20,7 +20,8 @@ use anyhow::{Context, Result, ensure};
 
 use bench_model::observation::Carrier;
 
-use self::line::{Counts, Line, MOST_PACKETS, MTU};
+pub use self::line::Counts;
+use self::line::{Line, MOST_PACKETS, MTU};
 use self::namespace::Namespace;
 
 /// The server's address, and the load tool's: of the range for tests of networks (RFC 2544), which nobody else has in

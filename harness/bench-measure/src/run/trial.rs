@@ -6,10 +6,8 @@ mod checker;
 mod connecting;
 mod counts;
 mod judged;
-mod newest;
 mod over_link;
 mod room;
-mod steadiness;
 pub(super) mod tool;
 mod traffic;
 mod watch;
@@ -22,10 +20,10 @@ use anyhow::{Error, Result, anyhow};
 
 use self::connecting::Holding;
 pub(super) use self::judged::outcome_of;
-use self::judged::{Verified, judged, verify};
+use self::judged::{Verified, judged, read_newest, verify};
 use self::tool::Order;
 use self::traffic::Draw;
-use self::watch::{Watch, Watched};
+use self::watch::Watch;
 use super::Truths;
 use super::duet::{OtherLeft, Side};
 use crate::link::Link;
@@ -37,7 +35,6 @@ use bench_model::observation::{Capacity, Observation, Outcome, Sample, UpstreamU
 use bench_model::plan::{Plan, Trial};
 use bench_model::results::RunFolder;
 use bench_model::target::Target;
-use bench_model::workload::Workload;
 use bench_model::workload::requests::Known;
 use bench_system::cgroup::OutOfMemory;
 use bench_system::interrupt::{Interrupt, Interrupted};
@@ -98,6 +95,9 @@ impl From<Ending> for Error {
 /// The result of a trial or of a step of it.
 pub(super) type Ended<T> = std::result::Result<T, Ending>;
 
+/// The same of a step that can't end the run.
+type Judged<T> = std::result::Result<T, Outcome>;
+
 /// A server's process that the harness can see, and what it held before any load.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
@@ -107,13 +107,13 @@ struct Seen {
 
 impl Seen {
     /// `None` of a server on another machine or of another user.
-    fn of(subject: &Subject) -> std::result::Result<Option<Self>, Outcome> {
+    fn of(subject: &Subject) -> Judged<Option<Self>> {
         let seen = |pid| AtRest::read(pid).map(|at_rest| Self { pid, at_rest });
         subject.pid().map(seen).transpose().map_err(died)
     }
 
     /// CPU time since its start, where it can be seen.
-    fn cpu(seen: Option<Self>) -> std::result::Result<Option<CpuTime>, Outcome> {
+    fn cpu(seen: Option<Self>) -> Judged<Option<CpuTime>> {
         seen.map(|seen| cpu_time(seen.pid)).transpose().map_err(died)
     }
 }
@@ -149,26 +149,24 @@ impl Bench<'_> {
         let started = Instant::now();
         let started_at = super::now();
         let server = self.plan.server_of(trial)?;
-        let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
-        let opening = self.truths_of(trial).first(&workload.name)?.into();
+        let opening = self.truths_of(trial).first(&trial.workload)?.into();
         let listen = self.plan.hosts.as_ref().and_then(|pool| pool.listen);
         let place = match (link, listen) {
             (Some(link), _) => Place::Over(link),
             (None, Some(address)) => Place::At(address),
             (None, None) => Place::Loopback,
         };
-        let started_server =
-            Subject::start_at(place, &server, environment, &opening, &stderr, self.interrupt);
-        let outcome = match started_server {
+        let found = Subject::start_at(place, &server, environment, &opening, &stderr, self.interrupt);
+        let outcome = match found {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => match error.downcast_ref::<OutOfMemory>() {
                 Some(killed) => Outcome::out_of_memory("before it was ready", *killed),
                 None => Outcome::ServerDied { reason: format!("{error:#}") },
             },
             Ok(mut subject) => {
-                let measured = self.measure_at_newest(trial, workload, &mut subject, paired.as_ref());
+                let measured = self.measure_at_newest(trial, &mut subject, paired.as_ref());
                 let outcome = outcome_of(measured, &mut subject)?;
                 subject.process.stop(self.interrupt)?;
                 outcome
@@ -191,54 +189,34 @@ impl Bench<'_> {
     fn measure_at_newest(
         &self,
         trial: &Trial,
-        workload: &Workload,
         subject: &mut Subject,
         paired: Option<&Side>,
     ) -> Ended<Sample> {
         let truths = self.truths_of(trial);
         let calls = truths.newest_calls();
         if calls.is_empty() || self.plan.server(&trial.server)?.answers_one_request() {
-            return self.measure(trial, workload, subject, paired);
+            return self.measure(trial, subject, paired);
         }
-        let newest = newest::read(&calls, subject)?;
+        let newest = read_newest(&calls, subject)?;
         let truths = truths.with_newest(&newest, self.plan.campaign.seed)?;
-        Bench { truths: &truths, ..*self }.measure(trial, workload, subject, paired)
+        Bench { truths: &truths, ..*self }.measure(trial, subject, paired)
     }
 
-    /// Compares a fresh server's answer with the truth, sees what it is without load, warms it up, and measures.
-    fn measure(
-        &self,
-        trial: &Trial,
-        workload: &Workload,
-        subject: &mut Subject,
-        paired: Option<&Side>,
-    ) -> Ended<Sample> {
+    /// Compares a fresh server's answer with the truth, sees what it is without load, and warms it up.
+    fn warm(&self, trial: &Trial, subject: &Subject, paired: Option<&Side>) -> Ended<Warm<'_>> {
         let seen = Seen::of(subject)?;
-        let known = self.known(trial, workload)?;
+        let known = self.known(trial)?;
         let verified = verify(known, subject, &Verified::default(), "before the window")?;
-        let capacity =
-            capacity::find(&subject.target, seen, &self.truths_of(trial).first(&workload.name)?.body);
+        let request = &self.truths_of(trial).first(&trial.workload)?.body;
+        let capacity = capacity::find(&subject.target, seen, request);
         meet(paired)?;
-        let warmup = self.warm_up(trial, workload, &subject.target, seen)?;
-        self.measure_window(
-            trial,
-            workload,
-            subject,
-            Warm { seen, known, verified, capacity, warmup },
-            paired,
-        )
+        let warmup = self.warm_up(trial, &subject.target, seen)?;
+        Ok(Warm { seen, known, verified, capacity, warmup })
     }
 
-    /// One window of a server that is warm, and its answer again.
-    fn measure_window(
-        &self,
-        trial: &Trial,
-        workload: &Workload,
-        subject: &mut Subject,
-        warm: Warm<'_>,
-        paired: Option<&Side>,
-    ) -> Ended<Sample> {
-        let Warm { seen, known, verified, capacity, warmup } = warm;
+    /// Warms a fresh server up, measures one window of it, and compares its answer again.
+    fn measure(&self, trial: &Trial, subject: &mut Subject, paired: Option<&Side>) -> Ended<Sample> {
+        let Warm { seen, known, verified, capacity, warmup } = self.warm(trial, subject, paired)?;
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let allowed_ms = self.plan.campaign.connect_ms;
         // Users come and go, and so do connections of one request, so there is no moment at which all are connected.
@@ -247,7 +225,7 @@ impl Bench<'_> {
         let holds = self.plan.hosts.is_none() && trial.rate.is_none() && stays;
         let holding = seen.filter(|_| holds).map(|seen| Holding { seen, allowed_ms });
         let capture = self.capture(trial, &subject.target)?;
-        let ready = self.prepare_window(trial, workload, &subject.target, window_ms, holding)?;
+        let ready = self.prepare_window(trial, &subject.target, window_ms, holding)?;
         let counts = counts::read(subject)?;
         // The connection that read the counts is one of those that must be gone.
         if let Some(holding) = holding {
@@ -262,7 +240,7 @@ impl Bench<'_> {
         let limited_before = subject.usage();
         let upstream_before = subject.upstream.as_deref().and_then(upstream_use);
         let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, window_ms);
-        watch.checker = self.checker(trial, workload, known, subject)?;
+        watch.checker = self.checker(trial, known, subject)?;
         let others_before = Reading::now();
         // Steal is a share of this time.
         let host_before = HostActivity::read();
@@ -278,7 +256,7 @@ impl Bench<'_> {
         let limited = subject.usage().zip(limited_before).map(|(now, before)| now.since(before));
         let threads = seen.zip(threads_before.as_ref());
         let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
-        let Watched { sampled, half, checked } = watch.end();
+        let (sampled, half, checked) = watch.end();
         let limit = self.plan.campaign.environment.max_foreign_cpu.0;
         let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
         let wire = self.captured(capture)?;
@@ -291,34 +269,27 @@ impl Bench<'_> {
         };
         let mut differences = verified.differences.clone();
         differences.merge(&checked.differences);
-        let server_peak_memory_bytes = seen.and_then(|seen| peak_memory_bytes(seen.pid));
+        let answer_bytes = self.truths_of(trial).answer_bytes(&trial.workload)?;
+        let sampler_cpu_s = [sampled.cpu_s, half.cpu_s, checked.cpu_s];
+        let steal_limit = self.plan.campaign.environment.max_steal.map(|most| most.0);
 
         let sample = Sample {
             load,
             server_cpu,
             server_requests: counted.map(|counted| counted.requests),
-            server_peak_memory_bytes,
+            server_peak_memory_bytes: seen.and_then(|seen| peak_memory_bytes(seen.pid)),
             client_cpu: put.own.cpu,
             window_s,
             network,
-            host: HostActivity {
-                steal_limit: self.plan.campaign.environment.max_steal.map(|most| most.0),
-                ..host
-            },
+            host: HostActivity { steal_limit, ..host },
             foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
-            answer_bytes: self
-                .truths_of(trial)
-                .answer_bytes(&workload.name)?
-                .unwrap_or(verified.bytes.round() as u64),
+            answer_bytes: answer_bytes.unwrap_or(verified.bytes.round() as u64),
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
             established: sampled.most_open_files(),
             connecting: put.own.connecting,
             first_half: half.half,
-            sampler_cpu_s: [sampled.cpu_s, half.cpu_s, checked.cpu_s]
-                .into_iter()
-                .flatten()
-                .reduce(|a, b| a + b),
+            sampler_cpu_s: sampler_cpu_s.into_iter().flatten().reduce(|a, b| a + b),
             resources: sampled.resources,
             warmup: Some(warmup),
             capacity,
@@ -337,13 +308,7 @@ impl Bench<'_> {
 
     /// Puts the load on for the first time. Where no request of it succeeds the window is measured all the same: it
     /// shows why.
-    fn warm_up(
-        &self,
-        trial: &Trial,
-        workload: &Workload,
-        target: &Target,
-        seen: Option<Seen>,
-    ) -> Ended<Warmup> {
+    fn warm_up(&self, trial: &Trial, target: &Target, seen: Option<Seen>) -> Ended<Warmup> {
         let campaign = &self.plan.campaign;
         let network = NetworkCounters::read();
         let duration = Duration::from_millis(campaign.warmup_ms);
@@ -353,7 +318,7 @@ impl Bench<'_> {
         if campaign.stages.is_some() {
             load.stages.push(UserStage { users: connections, duration_ms: campaign.warmup_ms });
         }
-        let bodies = self.bodies(trial, workload, Draw::WarmUp)?;
+        let bodies = self.bodies(trial, &trial.workload, Draw::WarmUp)?;
         let order = Order::new("warmup", trial.tool, load);
         let ended = self.run_load(trial, order, bodies, target);
         let established = sampler.and_then(|sampler| sampler.end().most_open_files());
@@ -375,7 +340,7 @@ fn upstream_use(upstream: &Subject) -> Option<UpstreamUse> {
 }
 
 /// Waits for the paired trial, where there is one.
-fn meet(paired: Option<&Side>) -> std::result::Result<(), Outcome> {
+fn meet(paired: Option<&Side>) -> Judged<()> {
     let met = paired.map_or(Ok(()), Side::meet);
     met.map_err(|OtherLeft| Outcome::Invalid { reason: OTHER_LEFT.to_owned() })
 }

@@ -20,7 +20,6 @@ use bench_model::config::{Background, Stages, Stall};
 use bench_model::load::{Load, LoadSample};
 use bench_model::plan::Trial;
 use bench_model::target::Target;
-use bench_model::workload::Workload;
 
 /// The loads of a window, ready to be put on.
 pub(super) struct ReadyWindow {
@@ -45,7 +44,6 @@ impl Bench<'_> {
     pub(super) fn prepare_window(
         &self,
         trial: &Trial,
-        workload: &Workload,
         target: &Target,
         duration_ms: u64,
         holding: Option<Holding>,
@@ -57,7 +55,7 @@ impl Bench<'_> {
             ..self.load(trial, trial.connections, duration_ms)
         };
         let order = Order { what, tool, load, holding };
-        let mut bodies = self.bodies(trial, workload, Draw::Window)?;
+        let mut bodies = self.bodies(trial, &trial.workload, Draw::Window)?;
         let own = self.prepare(trial, order, &mut bodies, target)?;
         let open = self.plan.campaign.open.as_ref().filter(|_| trial.rate.is_some());
         let background = open.and_then(|open| open.background.as_ref()).filter(|_| trial.disturbed);
@@ -76,7 +74,6 @@ impl Bench<'_> {
         target: &Target,
         window_ms: u64,
     ) -> Ended<Ready> {
-        let workload = self.plan.workload(&background.workload)?;
         let load = Load {
             connections: background.connections,
             duration_ms: background.for_ms.unwrap_or(window_ms - background.from_ms),
@@ -87,7 +84,7 @@ impl Bench<'_> {
         };
         let tool = if load.rate.is_some() { background.tool } else { self.plan.campaign.tool };
         let order = Order::new("background", tool, load);
-        let mut bodies = self.bodies(trial, workload, Draw::Background)?;
+        let mut bodies = self.bodies(trial, &background.workload, Draw::Background)?;
         self.prepare(trial, order, &mut bodies, target)
     }
 
@@ -132,22 +129,19 @@ fn stall_at_times(server: &mut Process, stall: Stall, window: Duration, over: &R
     let began = Instant::now();
     let mut stalls = 0;
     let passes = |time: Duration| over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
-    loop {
-        let next = Duration::from_millis(stall.every_ms) * (stalls + 1);
-        if next + Duration::from_millis(stall.for_ms) > window {
-            return Ok(stalls);
-        }
-        if !passes(next.saturating_sub(began.elapsed())) {
-            return Ok(stalls);
+    let [every, lasts] = [stall.every_ms, stall.for_ms].map(Duration::from_millis);
+    let mut goes_on = true;
+    while goes_on {
+        let next = every * (stalls + 1);
+        if next + lasts > window || !passes(next.saturating_sub(began.elapsed())) {
+            break;
         }
         server.signal(Signal::STOP)?;
-        let went_on = passes(Duration::from_millis(stall.for_ms));
+        goes_on = passes(lasts);
         server.signal(Signal::CONT)?;
         stalls += 1;
-        if !went_on {
-            return Ok(stalls);
-        }
     }
+    Ok(stalls)
 }
 
 fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {

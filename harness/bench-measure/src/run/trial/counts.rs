@@ -1,22 +1,18 @@
 //! What a server counted in a window, compared with the requests that were sent; and its answers under load.
 
+use super::Judged;
 use crate::metrics::{self, ServerCounts};
 use crate::subject::Subject;
 use bench_model::load::{LoadSample, k6};
 use bench_model::observation::{Checked, Outcome};
 
 /// The server's own counts, where it has any.
-pub(super) fn read(subject: &Subject) -> std::result::Result<Option<ServerCounts>, Outcome> {
-    let Some(metrics) = &subject.metrics else { return Ok(None) };
-    metrics::server_counts(metrics)
-        .map(Some)
-        .map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })
+pub(super) fn read(subject: &Subject) -> Judged<Option<ServerCounts>> {
+    let counts = subject.metrics.as_ref().map(metrics::server_counts).transpose();
+    counts.map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })
 }
 
-pub(super) fn since(
-    subject: &Subject,
-    earlier: Option<ServerCounts>,
-) -> std::result::Result<Option<ServerCounts>, Outcome> {
+pub(super) fn since(subject: &Subject, earlier: Option<ServerCounts>) -> Judged<Option<ServerCounts>> {
     let (Some(now), Some(earlier)) = (read(subject)?, earlier) else { return Ok(None) };
     let grown = |now: u64, earlier: u64| {
         let reason = "the server's own counts fell in the window; let them be those of all its processes";
@@ -29,25 +25,18 @@ pub(super) fn since(
 }
 
 /// A wrong answer under load is a wrong answer, whatever else was measured.
-pub(super) fn check_answers(checked: Option<&Checked>) -> std::result::Result<(), Outcome> {
+pub(super) fn check_answers(checked: Option<&Checked>) -> Judged<()> {
     let Some(Checked { asked, wrong, first_wrong: Some(first), .. }) = checked else { return Ok(()) };
     let answer = format!("{wrong} of {asked} answers; the first: {first}");
     Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer })
 }
 
 /// Each answer that a user gets is compared with the truth: one that is not it is a wrong answer.
-pub(super) fn check_users(load: &LoadSample) -> std::result::Result<(), Outcome> {
-    if load.staged.is_none() {
-        return Ok(());
-    }
+pub(super) fn check_users(load: &LoadSample) -> Judged<()> {
     let is_wrong = |kind: &str| k6::WRONG.contains(&kind) || kind.starts_with(k6::RPC_ERROR);
-    let wrong: Vec<String> = load
-        .failed
-        .iter()
-        .filter(|(kind, _)| is_wrong(kind))
-        .map(|(kind, count)| format!("{count} x {kind}"))
-        .collect();
-    if wrong.is_empty() {
+    let wrong = load.failed.iter().filter(|(kind, _)| is_wrong(kind));
+    let wrong: Vec<String> = wrong.map(|(kind, count)| format!("{count} x {kind}")).collect();
+    if load.staged.is_none() || wrong.is_empty() {
         return Ok(());
     }
     let answers = load.succeeded + load.failures();
@@ -63,7 +52,7 @@ pub(super) fn check(
     loads: &[&LoadSample],
     connections: u32,
     checked: Option<&Checked>,
-) -> std::result::Result<(), Outcome> {
+) -> Judged<()> {
     let Some(ServerCounts { requests, errors }) = counted else { return Ok(()) };
     if errors > 0 {
         let answer = format!("{errors} of {requests} calls were answered with a JSON-RPC error");

@@ -1,16 +1,17 @@
-//! What becomes of a trial: its sample, or why that is no figure.
+//! What a server answers without load, and what becomes of a trial: its sample, or why that is no figure.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 
 use super::checker::rises;
-use super::{Ended, Ending, counts};
+use super::{Ended, Ending, Judged, counts};
 use crate::client;
 use crate::metrics::ServerCounts;
 use crate::subject::Subject;
 use bench_model::load::LoadSample;
 use bench_model::observation::{Differences, Outcome, Sample};
+use bench_model::workload::NewestCall;
 use bench_model::workload::requests::Known;
 use bench_system::cgroup::{OutOfMemory, Usage};
 
@@ -46,12 +47,7 @@ pub(super) struct Verified {
 
 /// Sends the known requests and compares the answers with the truth; numbers that must not fall also with what was
 /// verified before.
-pub(super) fn verify(
-    known: &[Known],
-    subject: &Subject,
-    before: &Verified,
-    when: &str,
-) -> std::result::Result<Verified, Outcome> {
+pub(super) fn verify(known: &[Known], subject: &Subject, before: &Verified, when: &str) -> Judged<Verified> {
     let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
     let mut verified = Verified { highest: before.highest.clone(), ..Verified::default() };
     for (request, Known { body, truth, share, .. }) in known.iter().enumerate() {
@@ -77,13 +73,14 @@ pub(super) fn judged(
     subject: &Subject,
     counted: Option<ServerCounts>,
     connections: u32,
-) -> std::result::Result<Sample, Outcome> {
+) -> Judged<Sample> {
     counts::check_answers(sample.checked.as_ref())?;
     counts::check_users(&sample.load)?;
     if sample.load.succeeded == 0 && !sample.load.details.held {
         return Err(Outcome::NoSuccess(Box::new(sample)));
     }
-    if is_silent(known, subject) {
+    // One that answers nothing at all, not even wrongly.
+    if known.first().is_some_and(|Known { body, .. }| client::request(&subject.target, body).is_err()) {
         return Err(Outcome::Silent(Box::new(sample)));
     }
     let after = verify(known, subject, before, "after the window")?;
@@ -98,7 +95,20 @@ pub(super) fn judged(
     Ok(sample)
 }
 
-/// Whether the server answers nothing at all, not even wrongly.
-fn is_silent(known: &[Known], subject: &Subject) -> bool {
-    known.first().is_some_and(|Known { body, .. }| client::request(&subject.target, body).is_err())
+/// The newest numbers that a server has, such as a block's, for requests about these: sends each call.
+///
+/// # Errors
+/// An answer has no number where it is to be.
+pub(super) fn read_newest(calls: &[NewestCall], subject: &Subject) -> Judged<Vec<(NewestCall, u64)>> {
+    let of = |call: &NewestCall| {
+        let wrong = |what: String| Outcome::WrongAnswer {
+            when: "before the window".to_owned(),
+            answer: format!("no number at {} in the answer to {}: {what}", call.pointer, call.method),
+        };
+        let answer = client::request(&subject.target, &call.body());
+        let answer = answer.map_err(|error| wrong(format!("{error:#}")))?;
+        let number = answer.json().and_then(|answer| call.number(&answer));
+        Ok((call.clone(), number.ok_or_else(|| wrong(answer.shown()))?))
+    };
+    calls.iter().map(of).collect()
 }

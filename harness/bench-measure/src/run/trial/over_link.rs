@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use super::Bench;
-use crate::link::{Link, Taken};
+use crate::link::{Counts, Link, Taken};
 use crate::subject::Subject;
 use bench_model::config::Network;
 use bench_model::observation::{LinkUse, Observation};
@@ -50,31 +50,20 @@ impl Before {
         let Some(link) = &subject.link else { return Ok(None) };
         let Taken { carrier, cpu_s, counts } = link.take()?;
         let cpu_s = cpu_s.zip(self.0.cpu_s).map(|(now, before)| now - before);
-        let round_trip_us = link.round_trip_us();
-        let Some([there, back]) = counts else {
-            let unknown = LinkUse {
-                carrier,
-                round_trip_us,
-                cpu_s,
-                packets: None,
-                lost: None,
-                refused: None,
-                late_p50_us: None,
-                late_p99_us: None,
-            };
-            return Ok(Some(unknown));
-        };
-        let mut late_ns = there.late_ns;
-        late_ns.add(&back.late_ns)?;
-        let late_us =
-            |quantile: f64| (!late_ns.is_empty()).then(|| late_ns.value_at_quantile(quantile) as f64 / 1e3);
+        let both = |of: fn(&Counts) -> u64| counts.as_ref().map(|[there, back]| of(there) + of(back));
+        let mut late_ns = None;
+        if let Some([there, back]) = &counts {
+            late_ns.insert(there.late_ns.clone()).add(&back.late_ns)?;
+        }
+        let late_ns = late_ns.filter(|late_ns| !late_ns.is_empty());
+        let late_us = |quantile| Some(late_ns.as_ref()?.value_at_quantile(quantile) as f64 / 1e3);
         Ok(Some(LinkUse {
             carrier,
-            round_trip_us,
+            round_trip_us: link.round_trip_us(),
             cpu_s,
-            packets: Some(there.passed + back.passed),
-            lost: Some(there.lost + back.lost),
-            refused: Some(there.refused + back.refused),
+            packets: both(|counts| counts.passed),
+            lost: both(|counts| counts.lost),
+            refused: both(|counts| counts.refused),
             late_p50_us: late_us(0.5),
             late_p99_us: late_us(0.99),
         }))

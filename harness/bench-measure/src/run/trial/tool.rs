@@ -3,7 +3,6 @@
 //! In three steps, so that a window contains only the second: the tool's input is written ([`Bench::prepare`]), the
 //! tool runs ([`Bench::put_on`]), and its output is read ([`Bench::read`]). [`Bench::run_load`] is all three.
 
-mod template;
 #[cfg(test)]
 mod tests;
 
@@ -15,9 +14,8 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result, anyhow, ensure};
 use rustix::process::Signal;
 
-pub(in crate::run) use self::template::keep_template;
 use super::connecting::{Holding, first_connection};
-use super::{Bench, Ended};
+use super::{Bench, Ended, Ending};
 use crate::owned_process::{Limits, Output, Owned, describe, remove_if_empty};
 use crate::run::hosts::{Launch, Launched};
 use bench_model::config::Placement;
@@ -28,7 +26,7 @@ use bench_model::load::toolchain::Tools;
 use bench_model::load::{Load, LoadSample, LoadTool};
 use bench_model::observation::{Connecting, Outcome};
 use bench_model::plan::Trial;
-use bench_model::results::with_ending;
+use bench_model::results::{RunFolder, with_ending};
 use bench_model::target::Target;
 use bench_model::workload::requests::Known;
 use bench_system::foreign_text::{beginning_of, last_line};
@@ -129,8 +127,8 @@ impl Prepared {
     }
 
     /// The load gave no result.
-    fn failed(&self, error: &anyhow::Error) -> Outcome {
-        failed(self.order.what, format!("{error:#}"))
+    fn failed(&self, error: &anyhow::Error) -> Ending {
+        failed(self.order.what, format!("{error:#}")).into()
     }
 }
 
@@ -189,8 +187,8 @@ impl Bench<'_> {
             return Ok(Ready::Hosts(launch.start(bodies, self.interrupt)?));
         }
         let template = keep_template(self.folder, tool)?;
-        let known =
-            if tool.driver().has_users() { self.known_to_users(trial, load, bodies)? } else { Vec::new() };
+        let has_users = tool.driver().has_users();
+        let known = if has_users { self.known_to_users(trial, load, bodies)? } else { Vec::new() };
         Prepared::new(order, niceness, template, stem, &url, &known, bodies).map(Ready::Here)
     }
 
@@ -212,8 +210,8 @@ impl Bench<'_> {
 
     /// Runs load tools as this plan says.
     fn runner(&self) -> Runner<'_> {
-        let Self { plan, tools, interrupt, .. } = self;
-        Runner { tools, placement: plan.campaign.environment.placement, interrupt }
+        let placement = self.plan.campaign.environment.placement;
+        Runner { tools: self.tools, placement, interrupt: self.interrupt }
     }
 
     /// Runs what was prepared, here or on load hosts.
@@ -257,10 +255,8 @@ impl Runner<'_> {
         if invocation.interrupted {
             first_connection(&mut tool, self.interrupt)?;
         }
-        let connecting = match holding {
-            Some(holding) => holding.connect(load.connections, started, &mut tool, self.interrupt)?,
-            None => None,
-        };
+        let connect = |of: &Holding| of.connect(load.connections, started, &mut tool, self.interrupt);
+        let connecting = holding.as_ref().map(connect).transpose()?.flatten();
         let is_short = connecting.is_some_and(|connecting| connecting.took_ms.is_none());
         let window = Duration::from_millis(if is_short { 0 } else { load.duration_ms });
         let mut at_window_end = None;
@@ -293,15 +289,11 @@ impl Runner<'_> {
         let driver = tool.driver();
         let stdout = prepared.stdout();
         let read = |printed: &mut dyn Read| driver.read(load, invocation.bodies, files, printed);
-        let reading = match driver.decoding(files) {
-            Some(args) => {
-                remove_if_empty(&stdout);
-                self.decode(prepared, &args, read)
-            }
-            None => {
-                let context = || format!("can't read {}", stdout.display());
-                read(&mut File::open(&stdout).with_context(context)?)
-            }
+        let reading = if let Some(args) = driver.decoding(files) {
+            remove_if_empty(&stdout);
+            self.decode(prepared, &args, read)
+        } else {
+            read(&mut File::open(&stdout).with_context(|| format!("can't read {}", stdout.display()))?)
         };
         let records = match reading {
             Ok(Reading::Records(records)) => records,
@@ -312,7 +304,7 @@ impl Runner<'_> {
                 return Ok(*sample);
             }
             Err(error) if error.is::<Interrupted>() => return Err(error.into()),
-            Err(error) => return Err(prepared.failed(&error).into()),
+            Err(error) => return Err(prepared.failed(&error)),
         };
         kept::write(&prepared.path("records.csv.gz"), &records)?;
         let window = Duration::from_millis(load.duration_ms);
@@ -321,7 +313,7 @@ impl Runner<'_> {
             sample.details.methods = driver.by_method(invocation.bodies, files, &records)?;
             Ok(sample)
         });
-        sampled.map_err(|error| prepared.failed(&error).into())
+        sampled.map_err(|error| prepared.failed(&error))
     }
 
     /// Lets the tool, or its reader, print its own record of the requests, and reads that.
@@ -353,21 +345,17 @@ impl Runner<'_> {
     /// Waits for a load tool to end well, whose window is over. The last line in the first of the files `said` that
     /// holds anything is the reason where it did not.
     fn wait_for(&self, tool: &mut Owned, what: &str, limit: Duration, said: &[&Path]) -> Ended<()> {
-        match tool.wait(limit, self.interrupt)? {
-            None => {
-                let reason = format!(
-                    "{what}: the load tool did not end within {limit:?} after its window and was killed"
-                );
-                Err(Outcome::Unanswered { reason }.into())
-            }
-            Some(status) if !status.success() => {
-                let said = said.iter().find_map(|path| last_line(path));
-                let reason =
-                    said.map_or_else(|| describe(status), |said| format!("{}: {said}", describe(status)));
-                Err(failed(what, reason).into())
-            }
-            Some(_) => Ok(()),
+        let Some(status) = tool.wait(limit, self.interrupt)? else {
+            let reason =
+                format!("{what}: the load tool did not end within {limit:?} after its window and was killed");
+            return Err(Outcome::Unanswered { reason }.into());
+        };
+        if status.success() {
+            return Ok(());
         }
+        let said = said.iter().find_map(|path| last_line(path));
+        let said = said.map_or_else(String::new, |said| format!(": {said}"));
+        Err(failed(what, describe(status) + &said).into())
     }
 }
 
@@ -383,9 +371,9 @@ fn most_cores(sampled: &Sampled) -> Option<f64> {
     let between = |two: &[ResourceSample]| {
         let [before, after] = two else { return None };
         let took_us = after.t_ms.saturating_sub(before.t_ms) * 1_000;
+        let used_us = cpu_us(after)?.saturating_sub(cpu_us(before)?);
         // The last reading may come right after the one before, and then says nothing.
-        (took_us >= LEAST_BETWEEN_US)
-            .then(|| Some(cpu_us(after)?.saturating_sub(cpu_us(before)?) as f64 / took_us as f64))?
+        (took_us >= LEAST_BETWEEN_US).then(|| used_us as f64 / took_us as f64)
     };
     sampled.resources.windows(2).filter_map(between).max_by(f64::total_cmp)
 }
@@ -393,4 +381,19 @@ fn most_cores(sampled: &Sampled) -> Option<f64> {
 /// The load tool gave no result.
 pub(in crate::run) fn failed(what: &str, reason: String) -> Outcome {
     Outcome::ToolFailed { reason: format!("{what}: {reason}") }
+}
+
+/// The place of the file that a tool reads in every load, kept in the run's folder; empty for a tool without one.
+pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Result<PathBuf> {
+    let Some((name, content)) = tool.driver().template() else { return Ok(PathBuf::new()) };
+    let tools = RunFolder(folder.0.join("tool-output"));
+    let path = tools.0.join(name);
+    if !path.is_file() {
+        // Whole or not at all, or a run whose disk was full could not be resumed.
+        tools.write_derived(name, content)?;
+    }
+    let kept = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let shown = path.display();
+    ensure!(kept == content, "{shown} is not this version's: resume the run with the version that began it");
+    Ok(path)
 }

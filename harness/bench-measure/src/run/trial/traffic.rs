@@ -14,8 +14,8 @@ use bench_model::load::Load;
 use bench_model::load::bodies::Bodies;
 use bench_model::observation::{Checked, Differences};
 use bench_model::plan::Trial;
+use bench_model::workload::Traffic;
 use bench_model::workload::requests::{Known, RequestSource};
-use bench_model::workload::{Traffic, Workload};
 use bench_system::probe::watcher::Watcher;
 
 /// What requests are drawn for. Each has a seed of its own, so that none depends on what another drew.
@@ -41,14 +41,12 @@ impl Bench<'_> {
     }
 
     /// The bodies of a load: the workload's one, or a stream of their own.
-    pub(super) fn bodies<'w>(&self, trial: &Trial, workload: &'w Workload, draw: Draw) -> Result<Bodies<'w>> {
-        Ok(match &workload.traffic {
-            Traffic::One { body, .. } => Bodies::One(body),
-            Traffic::Mix(_) | Traffic::Corpus(_) => {
-                let requests = self.truths_of(trial).source(&workload.name)?;
-                Bodies::Drawn(requests.stream(self.seed(trial, draw)))
-            }
-        })
+    pub(super) fn bodies(&self, trial: &Trial, workload: &str, draw: Draw) -> Result<Bodies<'_>> {
+        if let Traffic::One { body, .. } = &self.plan.workload(workload)?.traffic {
+            return Ok(Bodies::One(body));
+        }
+        let requests = self.truths_of(trial).source(workload)?;
+        Ok(Bodies::Drawn(requests.stream(self.seed(trial, draw))))
     }
 
     /// Decides what is drawn: the same for every server of a block.
@@ -58,8 +56,8 @@ impl Bench<'_> {
 
     /// The requests before and after the window. A server that has one answer gets the request of that answer, whatever
     /// the load is.
-    pub(super) fn known(&self, trial: &Trial, workload: &Workload) -> Result<&[Known]> {
-        let known = self.truths_of(trial).known(&workload.name)?;
+    pub(super) fn known(&self, trial: &Trial) -> Result<&[Known]> {
+        let known = self.truths_of(trial).known(&trial.workload)?;
         let server = self.plan.server(&trial.server)?;
         Ok(if server.answers_one_request() { &known[..1.min(known.len())] } else { known })
     }
@@ -69,7 +67,6 @@ impl Bench<'_> {
     pub(super) fn checker(
         &self,
         trial: &Trial,
-        workload: &Workload,
         known: &[Known],
         subject: &Subject,
     ) -> Result<Option<Watcher<CheckedWindow>>> {
@@ -78,10 +75,10 @@ impl Bench<'_> {
         }
         let truths = self.truths_of(trial);
         let requests = match known {
-            [one] if truths.known(&workload.name)?.len() > 1 => {
+            [one] if truths.known(&trial.workload)?.len() > 1 => {
                 Arc::new(RequestSource::one(one.body.clone(), one.truth.clone()))
             }
-            _ => truths.source(&workload.name)?,
+            _ => truths.source(&trial.workload)?,
         };
         let timeout = Duration::from_millis(self.plan.campaign.timeout_ms);
         Ok(Some(checker::begin(Checker {

@@ -1,27 +1,28 @@
-//! What observes a window: resources, the server's count in the middle, and answers under load.
+//! What observes a window: resources, answers under load, and whether it was steady: the server's own count, read once
+//! at about its middle.
+//!
+//! That request to a port of its own costs the server some 100 µs, next to nothing in a window. On a machine that is
+//! full the answer may take some milliseconds, so its time is kept with it.
 
-use std::time::Duration;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
 
-use super::{Seen, checker, steadiness};
-use crate::metrics::ServerCounts;
+use super::Seen;
+use super::checker::CheckedWindow;
+use crate::metrics::{self, ServerCounts};
 use crate::subject::Subject;
+use bench_model::observation::Half;
+use bench_model::target::Target;
 use bench_system::probe::listen_queue::Listening;
-use bench_system::probe::process_usage::CpuTime;
+use bench_system::probe::process_usage::{CpuTime, cpu_time, thread_cpu_s};
 use bench_system::probe::resources::{Sampled, sample};
 use bench_system::probe::watcher::Watcher;
 
 /// What observes a window, each from a thread of its own.
 pub(super) struct Watch {
     sampler: Option<Watcher<Sampled>>,
-    question: Option<Watcher<steadiness::Counted>>,
-    pub(super) checker: Option<Watcher<checker::CheckedWindow>>,
-}
-
-/// What was seen.
-pub(super) struct Watched {
-    pub(super) sampled: Sampled,
-    pub(super) half: steadiness::Counted,
-    pub(super) checked: checker::CheckedWindow,
+    question: Option<Watcher<Counted>>,
+    pub(super) checker: Option<Watcher<CheckedWindow>>,
 }
 
 impl Watch {
@@ -38,17 +39,113 @@ impl Watch {
         };
         let sampler = sample(pid, at_rest, window, Listening::at(subject.target.addr()));
         let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
-            let start = steadiness::Start { pid, metrics, counts, cpu_s: cpu.total_s() };
-            steadiness::request_after(window / 2, start)
+            let start = Start { pid, metrics, counts, cpu_s: cpu.total_s() };
+            request_after(window / 2, start)
         });
         Self { sampler: Some(sampler), question, checker: None }
     }
 
-    pub(super) fn end(self) -> Watched {
-        Watched {
-            sampled: self.sampler.map(Watcher::end).unwrap_or_default(),
-            half: self.question.map(Watcher::end).unwrap_or_default(),
-            checked: self.checker.map(Watcher::end).unwrap_or_default(),
+    /// What each of them saw.
+    pub(super) fn end(self) -> (Sampled, Counted, CheckedWindow) {
+        let Self { sampler, question, checker } = self;
+        let sampled = sampler.map(Watcher::end).unwrap_or_default();
+        let half = question.map(Watcher::end).unwrap_or_default();
+        (sampled, half, checker.map(Watcher::end).unwrap_or_default())
+    }
+}
+
+/// The window's start, which the first half counts from.
+struct Start {
+    /// The server's process.
+    pid: u32,
+    /// Where its metrics are.
+    metrics: Target,
+    /// Its counts.
+    counts: ServerCounts,
+    /// Its CPU time, in seconds.
+    cpu_s: f64,
+}
+
+/// The result of the request.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    /// The first half; `None` where the window ended before, or the server gave no count.
+    pub half: Option<Half>,
+    /// CPU time of the request on the harness's side, in seconds.
+    pub cpu_s: Option<f64>,
+}
+
+/// Sends the request after a time, which counts from this call, unless the window ends before.
+fn request_after(time: Duration, start: Start) -> Watcher<Counted> {
+    let began = Instant::now();
+    Watcher::start(move |ended| {
+        let goes_on = ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+        let half = if goes_on { read_count(began, &start) } else { None };
+        Counted { half, cpu_s: Some(thread_cpu_s()) }
+    })
+}
+
+fn read_count(began: Instant, start: &Start) -> Option<Half> {
+    let now = || Some((began.elapsed().as_secs_f64(), cpu_time(start.pid).ok()?.total_s()));
+    let (requested_s, cpu_before_s) = now()?;
+    let counts = metrics::server_counts(&start.metrics).ok()?;
+    let (answered_s, cpu_after_s) = now()?;
+    Some(Half {
+        requests: counts.requests.saturating_sub(start.counts.requests),
+        cpu_s: f64::midpoint(cpu_before_s, cpu_after_s) - start.cpu_s,
+        wall_s: f64::midpoint(requested_s, answered_s),
+        question_s: answered_s - requested_s,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn start(metrics: &str) -> Start {
+        Start {
+            pid: std::process::id(),
+            metrics: metrics::at(metrics),
+            counts: ServerCounts { requests: 2, errors: 0 },
+            cpu_s: 0.0,
         }
+    }
+
+    #[test]
+    fn the_first_half_counts_from_the_start() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let _ = client.read(&mut [0; 1_024]).unwrap();
+            let body = "rpc_requests_total 12\nrpc_errors_total 0\n";
+            write!(client, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        });
+        let question = request_after(Duration::from_millis(20), start(&addr));
+        server.join().unwrap();
+        let mut left = 1_000;
+        while !question.has_ended() && left > 0 {
+            std::thread::sleep(Duration::from_millis(5));
+            left -= 1;
+        }
+        let counted = question.end();
+        let half = counted.half.unwrap();
+        assert_eq!(half.requests, 10);
+        assert!(half.wall_s >= 0.02 && half.question_s > 0.0 && counted.cpu_s.unwrap() > 0.0, "{half:?}");
+    }
+
+    #[test]
+    fn a_window_that_ends_before_its_middle_has_no_first_half() {
+        let question = request_after(Duration::from_secs(3_600), start("127.0.0.1:9"));
+        assert!(question.end().half.is_none());
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_has_no_first_half() {
+        let question = request_after(Duration::ZERO, start("127.0.0.1:9"));
+        assert!(question.end().half.is_none());
     }
 }
