@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Bench, Truths, begin_folder};
+use super::{Bench, Truths, begin_folder, begin_inside};
 use bench_analysis::{Observed, log_ratios};
 use bench_model::config::{Arm, Build, Calibration, ConfigDir, Server, Sizing};
 use bench_model::figure::Figure;
@@ -69,9 +69,8 @@ pub fn begin(
     let sizing = size(&folder, &sizing_plan, tools, command, interrupt)?;
     if let Some(rates) = &calibration.rates {
         let of_rates = calibration.of_rates(rates);
-        let inner = RunFolder::create_inside(&folder, RATES_FOLDER)?;
         let plan = plan(&of_rates, &of_rates.arms(&sizing), of_rates.max_blocks);
-        begin_folder(&inner, &plan, "", tools, command)?;
+        begin_inside(&folder, RATES_FOLDER, &plan, tools, command)?;
     }
     let arms = calibration.arms(&sizing);
     begin_folder(&folder, &plan(&calibration, &arms, calibration.max_blocks), &text, tools, command)?;
@@ -109,26 +108,20 @@ fn size(
     interrupt: &Interrupt,
 ) -> Result<Sizing> {
     bench_system::note!("sizing the handicaps: {} trials", plan.campaign.max_blocks * 2);
-    let inner = RunFolder::create_inside(folder, "sizing")?;
     let plan = Plan { trials: plan::trials(&plan.campaign), ..plan.clone() };
-    begin_folder(&inner, &plan, "", tools, command)?;
+    let inner = begin_inside(folder, "sizing", &plan, tools, command)?;
     let truths = Truths::of(&plan)?;
     let bench = Bench { folder: &inner, plan: &plan, tools, truths: &truths, interrupt };
     let observations = series::run(&bench, &plan.trials.iter().collect::<Vec<_>>())?;
     let observed = Observed::new(&observations);
     let campaign = &plan.campaign;
-    let (workload, connections) = (&campaign.workloads[0], campaign.connections[0]);
-    let placement = campaign.environment.placement;
-    let samples =
-        |name: &str, other: &str| observed.samples_in(placement, [name, other], workload, connections);
-    let server = &campaign.servers[0];
-    let (base, sizer) = (samples(server, SIZER), samples(SIZER, server));
+    let (server, workload) = (&campaign.servers[0], &campaign.workloads[0]);
+    let (placement, connections) = (campaign.environment.placement, campaign.connections[0]);
+    let samples = |pair| observed.samples_in(placement, pair, workload, connections);
+    let [base, sizer] = [[server, SIZER], [SIZER, server]].map(samples);
     let failed = || {
         let reason = observations.iter().find_map(|observation| observation.outcome.failure());
-        format!(
-            "the handicaps can't be sized: {}",
-            reason.unwrap_or_else(|| "no trial was measured".to_owned())
-        )
+        format!("the handicaps can't be sized: {}", reason.as_deref().unwrap_or("no trial was measured"))
     };
     let base_us: Vec<f64> =
         base.values().filter_map(|sample| sample.figure(Figure::CpuUsPerRequest)).collect();
@@ -163,8 +156,7 @@ pub fn carry_out(
         if !is_late && !block.is_multiple_of(COUNT_EVERY) {
             continue;
         }
-        let (name, wanted) = (least.name.clone(), least.calibration.full_comparisons);
-        let count = least.finished();
+        let (name, wanted, count) = (least.name, least.calibration.full_comparisons, least.finished());
         let minutes = began.elapsed().as_secs_f64() / 60.0;
         bench_system::note!(
             "{name}: block {block}, {count} comparisons with the twin are finished; {minutes:.0} min in all"

@@ -46,13 +46,13 @@ pub(super) fn with_rates(
     let tried = on_ceiling(plan)?;
     let inner = begin_inside(folder, CEILINGS, &tried, tools, command)?;
     let truths = Truths::of(&tried)?;
-    let named = |tool: &LoadTool| open.tools.is_empty() || open.tools.contains(tool);
+    let any = open.tools.is_empty();
     let mut rates = open.rates.clone();
     rates.sort_unstable();
-    for tool in LoadTool::of_open_loops().filter(named) {
+    for tool in LoadTool::of_open_loops().filter(|tool| any || open.tools.contains(tool)) {
         let found = ceilings(&inner.observations()?);
         let is_held = |rate: &u32| found.iter().any(|ceiling| ceiling.held >= Some(*rate));
-        if open.tools.is_empty() && rates.iter().all(is_held) {
+        if any && rates.iter().all(is_held) {
             continue;
         }
         tools.need(tool)?;
@@ -84,8 +84,8 @@ pub(super) fn with_rates(
 fn say(ceiling: &Ceiling) {
     let Ceiling { tool, held, not_held } = *ceiling;
     let held = held.map_or_else(|| "no rate".to_owned(), |rate| format!("{rate} requests/s"));
-    let beyond = not_held
-        .map_or_else(|| "no higher rate was tried".to_owned(), |rate| format!("and did not hold {rate}"));
+    let beyond = not_held.map(|rate| format!("and did not hold {rate}"));
+    let beyond = beyond.as_deref().unwrap_or("no higher rate was tried");
     bench_system::note!("{} held {held}, {beyond}", tool.name());
 }
 

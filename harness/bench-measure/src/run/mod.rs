@@ -8,7 +8,6 @@ pub mod hosts;
 pub mod one_call;
 mod progress;
 mod ratios_so_far;
-mod references;
 mod remedies;
 pub mod requirements;
 pub mod running_server;
@@ -343,7 +342,7 @@ pub fn build(plan: &Plan) -> Result<()> {
     }
     bench_system::note!("building what is not built yet of {}", counted(plan.servers.len() as u64, "server"));
     subject::layouts::build(plan)?;
-    subject::build(&references::entries(plan))?;
+    subject::build(&stage::references(plan))?;
     plan.servers.iter().flat_map(Server::and_upstream).try_for_each(|server| {
         let environment = plan.environment_of(server);
         subject::prepare(server, &environment, &mut server.placeholders(&environment, "", ""))

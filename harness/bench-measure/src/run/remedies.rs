@@ -25,10 +25,9 @@ impl Stage<'_> {
         if self.plan.campaign.remedy_trials == 0 {
             return Ok(());
         }
-        let conditions = self.folder.conditions()?;
+        let Conditions { servers, host, .. } = self.folder.conditions()?;
         let observations = self.folder.observations()?;
-        let cores = conditions.host.cores;
-        self.try_remedies_of(&diagnosed(&self.plan.campaign, &conditions.servers, cores, &observations))
+        self.try_remedies_of(&diagnosed(&self.plan.campaign, &servers, host.cores, &observations))
     }
 
     /// The same for causes that are known; by rising load.
@@ -36,9 +35,8 @@ impl Stage<'_> {
         let conditions = self.folder.conditions()?;
         let mut tried = HashSet::new();
         for cell in found {
-            for cause in &cell.diagnosis.causes {
-                let Some(remedy) = cause.remedy else { continue };
-                if tried.insert((&cell.server, &cell.workload, cell.client, remedy)) {
+            for cause in cell.diagnosis.causes.iter().filter(|cause| cause.remedy.is_some()) {
+                if tried.insert((&cell.server, &cell.workload, cell.client, cause.remedy)) {
                     self.try_until_one_helps(cell, cause, &conditions)?;
                 }
             }
@@ -66,7 +64,7 @@ impl Stage<'_> {
         remedy: Remedy,
         conditions: &Conditions,
     ) -> Result<RunFolder> {
-        let Diagnosed { server, workload, connections, client, .. } = cell;
+        let &Diagnosed { ref server, ref workload, connections, client, .. } = cell;
         let with = if client.is_default() { String::new() } else { format!("-{}", client.name()) };
         let name = format!("{server}-{workload}-c{connections}{with}-{remedy:?}").to_lowercase();
         let stage = self.inside(&format!("{REMEDIES}/{name}"), |inner| {
@@ -76,22 +74,12 @@ impl Stage<'_> {
                 remedy.words()
             );
             let known = self.plan.server(server)?;
-            let (with, remedied, refused) = match self.remedied(known, cause, conditions)? {
-                Ok(Remedied { server, change }) => {
-                    let named = (server.name.clone(), change);
-                    (Some(server), Some(named), None)
-                }
+            let (with, remedied, refused) = match self.remedied(known, remedy, conditions)? {
+                Ok(Remedied { server, change }) => (Some(server.clone()), Some((server.name, change)), None),
                 Err(reason) => (None, None, Some(reason)),
             };
-            let of = RemedyPlan {
-                server: server.clone(),
-                workload: workload.clone(),
-                connections: *connections,
-                client: *client,
-                cause: cause.clone(),
-                remedied,
-                refused,
-            };
+            let (server, workload, cause) = (server.clone(), workload.clone(), cause.clone());
+            let of = RemedyPlan { server, workload, connections, client, cause, remedied, refused };
             inner.write_new(REMEDY, &pretty(&of)?)?;
             Ok(self.remedy_plan(cell, known, with, remedy))
         })?;
@@ -104,16 +92,12 @@ impl Stage<'_> {
     fn remedied(
         &self,
         server: &Server,
-        cause: &Cause,
+        remedy: Remedy,
         conditions: &Conditions,
     ) -> Result<Result<Remedied, String>> {
-        let Some(remedy) = cause.remedy else { return Ok(Err("there is no remedy".to_owned())) };
         let ready = conditions.servers.get(&server.name).unwrap_or(&Value::Null);
-        let most_backlog = conditions.host.max_backlog;
-        let tried = match remedied(server, ready, remedy, most_backlog, host::open_files()) {
-            Ok(tried) => tried,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        let tried = remedied(server, ready, remedy, conditions.host.max_backlog, host::open_files());
+        let Ok(tried) = tried else { return Ok(tried) };
         let opening = opening(&self.plan)?;
         let stderr = self.folder.0.join("tool-output/remedy.stderr");
         let environment = &self.plan.campaign.environment;

@@ -5,22 +5,19 @@
 use std::fmt::Display;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::note_ready_lines;
 use super::stage::Stage;
 use super::terminal_view::View;
-use super::{Bench, note_ready_lines};
 use bench_analysis::interleaved_searches::{NextTrial, Schedule, Searches};
 use bench_analysis::invalid_reason;
 use bench_analysis::search::{Judgement, Rule};
-use bench_model::observation::{Observation, Outcome, Sample};
+use bench_model::observation::{Observation, Sample};
 use bench_model::plan::Trial;
 
 /// Searches that can be run, and what is kept and shown of their trials.
-pub(super) trait Runnable:
-    Searches<Rule: Rule<Found: Display>> + Serialize + DeserializeOwned
-{
+pub(super) trait Runnable: Searches<Rule: Rule<Found: Display>> + DeserializeOwned {
     /// The file that only the folder of such searches has.
     const FILE: &str;
 
@@ -51,28 +48,15 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
     while let Some(next) = schedule.next() {
         let trial = searches.trial(next);
         view.show_running(head(&trial));
-        let observation = run(&bench, &searches, &trial)?;
+        let mut observation = bench.run(&trial)?;
+        let has_passed = searches.judgement(&observation).passed() == Some(true);
+        bench.keep(&mut observation, |sample| searches.shorten(&trial, has_passed, sample))?;
         let judgement = searches.judgement(&observation);
         schedule.take(judgement);
         view.line(&format!("{}  {}", head(&trial), shown(&searches, &observation, judgement)));
-        if let Some(ended) = ended(&schedule, next, &trial) {
-            view.line(&ended);
-        }
+        ended(&schedule, next, &trial).iter().for_each(|ended| view.line(ended));
     }
     Ok(())
-}
-
-/// Runs a trial and writes it down, without what its report does not need.
-fn run<S: Runnable>(bench: &Bench<'_>, searches: &S, trial: &Trial) -> Result<Observation> {
-    let mut observation = bench.run(trial)?;
-    let has_passed = searches.judgement(&observation).passed() == Some(true);
-    if let Outcome::Completed(sample) = &mut observation.outcome
-        && searches.shorten(trial, has_passed, sample)
-    {
-        bench.folder.forget_tool_output(trial)?;
-    }
-    bench.folder.append(&observation)?;
-    Ok(observation)
 }
 
 /// A trial on one line.

@@ -2,16 +2,16 @@
 //! Servers in the same box run after each other, in a drawn order; what comes next in a box follows from what is
 //! written, so they can be stopped and resumed at any trial.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
+use super::note_ready_lines;
 use super::stage::Stage;
 use super::terminal_view::View;
-use super::{Bench, note_ready_lines};
 use bench_analysis::sizes::{BoxLoad, Rungs, judge};
 use bench_model::config::{Campaign, Server, SizedBox, Sizes};
-use bench_model::observation::{Observation, Outcome};
+use bench_model::observation::Observation;
 use bench_model::plan::{Plan, Trial, shuffle};
 use bench_model::results::SIZES;
 use bench_system::probe::host;
@@ -31,10 +31,21 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
     for (place, cell) in cells.into_iter().enumerate() {
         while let Some(load) = cell.next(sizes, &observations) {
             let trial = cell.trial(&outer.plan.campaign, sizes, load, observations.len() as u32 + 1);
-            let head =
-                format!("[{}/{all}] {:<40} {:<10} {}", place + 1, trial.server, trial.workload, words(load));
+            let load =
+                trial.rate.map_or("closed loop".to_owned(), |rate| format!("{:>8}/s", count(rate.into())));
+            let head = format!("[{}/{all}] {:<40} {:<10} {load}", place + 1, trial.server, trial.workload);
             view.show_running(head.clone());
-            let observation = run(&bench, sizes, &trial)?;
+            let mut observation = bench.run(&trial)?;
+            let is_held = judge(sizes, host::cores()).judgement(&observation).passed() == Some(true);
+            bench.keep(&mut observation, |sample| {
+                let is_enough = is_held || trial.rate.is_none();
+                if is_enough {
+                    sample.load.quantiles.clear();
+                    sample.load.series.clear();
+                    sample.resources.clear();
+                }
+                is_enough
+            })?;
             view.line(&format!("{head}  {}", shown(sizes, &observation)));
             observations.push(observation);
         }
@@ -110,30 +121,6 @@ impl Cell {
     }
 }
 
-/// Runs a trial and writes it down, without what its report does not need.
-fn run(bench: &Bench<'_>, sizes: &Sizes, trial: &Trial) -> Result<Observation> {
-    let mut observation = bench.run(trial)?;
-    let is_closed = trial.rate.is_none();
-    let has_passed = is_closed || judge(sizes, host::cores()).judgement(&observation).passed() == Some(true);
-    if let Outcome::Completed(sample) = &mut observation.outcome
-        && has_passed
-    {
-        sample.load.quantiles.clear();
-        sample.load.series.clear();
-        sample.resources.clear();
-        bench.folder.forget_tool_output(trial).context("the tool's output")?;
-    }
-    bench.folder.append(&observation)?;
-    Ok(observation)
-}
-
-fn words(load: BoxLoad) -> String {
-    match load {
-        BoxLoad::Rate(rate) => format!("{:>8}/s", count(rate.into())),
-        BoxLoad::Closed => "closed loop".to_owned(),
-    }
-}
-
 /// What a trial showed, on one line.
 fn shown(sizes: &Sizes, observation: &Observation) -> String {
     let Some(sample) = observation.outcome.sample() else {
@@ -148,11 +135,11 @@ fn shown(sizes: &Sizes, observation: &Observation) -> String {
         return format!("{}/s, p99 {p99_ms:.1} ms{throttled}", count(rate as u64));
     }
     let missed = judge(sizes, host::cores()).missed(observation);
-    let missed: Vec<String> = missed.iter().map(ToString::to_string).collect();
-    match missed.as_slice() {
-        [] => format!("held, p99 {p99_ms:.1} ms{throttled}"),
-        some => format!("NOT HELD: {}{throttled}", some.join("; ")),
+    if missed.is_empty() {
+        return format!("held, p99 {p99_ms:.1} ms{throttled}");
     }
+    let missed: Vec<String> = missed.iter().map(ToString::to_string).collect();
+    format!("NOT HELD: {}{throttled}", missed.join("; "))
 }
 
 #[cfg(test)]

@@ -1,19 +1,20 @@
 //! Searches for the highest rate that servers sustain under a service level: what a campaign's table means on this
 //! machine, and what is kept of the trials. What the load tool can send is measured first.
 
-mod ceiling;
-
 use anyhow::{Context, Result, ensure};
 
-use super::most_connections;
+use super::ceilings::{WINDOW_MS, on_ceiling};
 use super::search::{self, Runnable};
 use super::stage::Stage;
-use bench_analysis::ceilings::Ceiling;
-use bench_analysis::slo::{Missed, RateBound, RateLimit, SloPlan, SloSearched};
+use super::{Bench, Truths, begin_inside, most_connections};
+use bench_analysis::ceilings::{Ceiling, holds};
+use bench_analysis::interleaved_searches::NextTrial;
+use bench_analysis::search::Judgement;
+use bench_analysis::slo::{Goal, Missed, RateBound, RateLimit, Rules, Search, SloPlan, SloSearched};
 use bench_model::config::{Campaign, Server, Slo};
-use bench_model::observation::{Observation, Sample};
+use bench_model::observation::{Observation, Outcome, Sample};
 use bench_model::plan::{Plan, Trial};
-use bench_model::results::{SLO, SLO_PLAN, pretty};
+use bench_model::results::{CEILINGS, RunFolder, SLO, SLO_PLAN, pretty};
 use bench_system::probe::host;
 
 /// Runs the searches of a campaign, where it has any, in the folder of its run. What the load tool can send is measured
@@ -29,7 +30,7 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
             slo.connections
         );
         let found = match &outer.plan.campaign.ceiling {
-            Some(_) => ceiling::find(folder, outer, slo)?,
+            Some(_) => find_ceiling(folder, outer, slo)?,
             None => Ceiling { tool: slo.tool, held: None, not_held: None },
         };
         let (plan, searches) = resolve(&outer.plan, slo, found)?;
@@ -53,14 +54,10 @@ fn resolve(plan: &Plan, slo: &Slo, ceiling: Ceiling) -> Result<(Plan, SloPlan)> 
     let limit = RateLimit { rate: held.min(slo.most), by };
     let mut searches = Vec::new();
     for workload in &workloads {
-        searches.extend(servers.iter().map(|server| SloSearched {
-            server: server.clone(),
-            workload: workload.clone(),
-            limit,
-        }));
+        let of = |server: &String| SloSearched { server: server.clone(), workload: workload.clone(), limit };
+        searches.extend(servers.iter().map(of));
     }
-    let servers: Vec<Server> =
-        servers.iter().map(|name| plan.server(name).cloned()).collect::<Result<_>>()?;
+    let servers = servers.iter().map(|name| plan.server(name).cloned()).collect::<Result<Vec<Server>>>()?;
     let inner = plan.part(servers, Campaign { workloads, ..campaign.part(SLO) });
     Ok((inner, SloPlan { slo: slo.clone(), seed: campaign.seed, cores: host::cores(), ceiling, searches }))
 }
@@ -69,8 +66,8 @@ impl Runnable for SloPlan {
     const FILE: &str = SLO_PLAN;
 
     fn announce(&self, left: usize) -> String {
-        let Slo { from, tool, most_trials, .. } = &self.slo;
-        let tool = tool.name();
+        let Slo { from, most_trials, .. } = &self.slo;
+        let tool = self.slo.tool.name();
         format!(
             "slo: {left} searches from {from} requests/s up with {tool}, at most {most_trials} trials each"
         )
@@ -91,5 +88,54 @@ impl Runnable for SloPlan {
     fn wrong(&self, observation: &Observation) -> String {
         let missed = self.judge().missed(observation);
         missed.iter().map(Missed::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// How the load tool's own rate is searched: 10 % apart; the tool holds a rate that it held in one window of two.
+const RULES: Rules = Rules {
+    width: 0.1,
+    initial_trial_ms: WINDOW_MS,
+    goal: Goal { final_trial_ms: WINDOW_MS, duration_sum_ms: 2 * WINDOW_MS, exceed_ratio: 0.5 },
+    most_trials: 24,
+};
+
+/// Finds the highest rate of a campaign that its tool can send on this machine, before any server is searched: a search
+/// of its own on the server that answers at once, in a folder inside the searches'.
+///
+/// # Errors
+/// The run is ended, or the campaign names no server that answers at once.
+fn find_ceiling(folder: &RunFolder, outer: &Stage<'_>, slo: &Slo) -> Result<Ceiling> {
+    let plan = on_ceiling(&outer.plan)?;
+    let inner = begin_inside(folder, CEILINGS, &plan, outer.tools, &outer.folder.conditions()?.command)?;
+    let truths = Truths::of(&plan)?;
+    let Stage { tools, interrupt, .. } = *outer;
+    let bench = Bench { folder: &inner, plan: &plan, tools, truths: &truths, interrupt };
+    bench_system::note!("slo: what {} can send, measured on {}", slo.tool.name(), plan.campaign.servers[0]);
+    let mut search = Search::new(slo.from, slo.most, RULES);
+    let (server, workload) = (&plan.campaign.servers[0], &plan.campaign.workloads[0]);
+    for number in 1.. {
+        let Some(load) = search.next() else { break };
+        let trial = SloPlan::trial_of(slo, NextTrial { search: 0, round: 1, number, load }, server, workload);
+        let observation = bench.run(&trial)?;
+        inner.forget_tool_output(&trial)?;
+        inner.append(&observation)?;
+        let judgement = of_tool(&observation);
+        let held = if judgement.passed() == Some(true) { "held" } else { "not held" };
+        bench_system::note!("  {:>6}/s {held}", load.rate);
+        search.take(judgement);
+    }
+    let found = search.found();
+    let [held, not_held] = [found.lower, found.upper].map(|end| Some(end?.rate));
+    Ok(Ceiling { tool: slo.tool, held, not_held })
+}
+
+/// What a trial showed of the tool. A server that ends or answers wrongly shows nothing of it.
+fn of_tool(observation: &Observation) -> Judgement {
+    match &observation.outcome {
+        Outcome::Completed(sample) => Judgement::Measured { passed: holds(&sample.load), missed: 0.0 },
+        Outcome::NoSuccess(_) | Outcome::Silent(_) | Outcome::NotHeld(_) | Outcome::Unanswered { .. } => {
+            Judgement::FAIL
+        }
+        _ => Judgement::Nothing,
     }
 }

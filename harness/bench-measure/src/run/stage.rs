@@ -1,13 +1,19 @@
 //! A part of a run that has a folder and a plan of its own: the run itself, or one inside it.
 
-use anyhow::Result;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use super::references::{self, Running};
-use super::{Bench, Truths, begin_folder, needed, note_ready_lines, progress};
+use anyhow::{Context, Result};
+
+use super::{Bench, Truths, begin_folder, needed, note_ready_lines, opening, progress};
+use crate::owned_process::remove_if_empty;
+use crate::subject::Subject;
+use bench_model::config::Server;
 use bench_model::load::toolchain::Tools;
-use bench_model::observation::Observation;
+use bench_model::observation::{Observation, Outcome, Sample};
 use bench_model::plan::{Plan, Trial};
 use bench_model::results::RunFolder;
+use bench_model::target::Target;
 use bench_system::interrupt::Interrupt;
 
 /// A part of a run, begun or resumed.
@@ -48,7 +54,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// A reference does not start, or an answer is not known.
     pub fn truths(&self) -> Result<(Truths, Running)> {
-        let (running, plan) = references::start(&self.plan, &self.folder, self.interrupt)?;
+        let (running, plan) = start_references(&self.plan, &self.folder, self.interrupt)?;
         Ok((Truths::of(&plan)?, running))
     }
 
@@ -98,6 +104,21 @@ impl<'a> Stage<'a> {
 }
 
 impl Bench<'_> {
+    /// Writes an observation down. `shorten` removes from a completed trial's sample what its report does not need, and
+    /// says whether what its tools printed may go, too.
+    pub fn keep(
+        &self,
+        observation: &mut Observation,
+        shorten: impl FnOnce(&mut Sample) -> bool,
+    ) -> Result<()> {
+        if let Outcome::Completed(sample) = &mut observation.outcome
+            && shorten(sample)
+        {
+            self.folder.forget_tool_output(&observation.trial)?;
+        }
+        self.folder.append(observation)
+    }
+
     /// Runs trials, group by group, and records each observation before the next group begins.
     pub fn run_all(
         &self,
@@ -121,4 +142,48 @@ impl Bench<'_> {
         }
         Ok(())
     }
+}
+
+/// Servers that others' answers are compared with, and that the harness starts for it: they run until it is dropped, and where they write their standard error.
+#[derive(Default)]
+pub(super) struct Running(Vec<(Subject, PathBuf)>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for (subject, stderr) in self.0.drain(..) {
+            drop(subject);
+            remove_if_empty(&stderr);
+        }
+    }
+}
+
+/// Starts the references of a plan that do not run already, each once. Gives the plan with their addresses.
+///
+/// # Errors
+/// One does not start: with the last line that it wrote.
+fn start_references(plan: &Plan, folder: &RunFolder, interrupt: &Interrupt) -> Result<(Running, Plan)> {
+    let mut found = plan.clone();
+    let mut running = Running::default();
+    let mut targets: BTreeMap<String, Target> = BTreeMap::new();
+    for reference in found.workloads.iter_mut().flat_map(|workload| workload.references_mut()) {
+        let Some(entry) = reference.entry.as_deref() else { continue };
+        if !targets.contains_key(&entry.name) {
+            let stderr = folder.0.join(format!("tool-output/reference-{}.stderr", entry.name));
+            let environment = &plan.campaign.environment;
+            let started = Subject::start(entry, environment, opening(plan)?, &stderr, interrupt);
+            let started = started.with_context(|| format!("the reference, server {}", entry.name))?;
+            targets.insert(entry.name.clone(), started.target.clone());
+            running.0.push((started, stderr));
+        }
+        let target = &targets[&entry.name];
+        (reference.url, reference.access) = (target.url(), target.access().clone());
+    }
+    Ok((running, found))
+}
+
+/// The references that are started for a plan, to be built with the plan's servers.
+pub(super) fn references(plan: &Plan) -> Vec<Server> {
+    let mut workloads = plan.workloads.clone();
+    let all = workloads.iter_mut().flat_map(|workload| workload.references_mut());
+    all.filter_map(|reference| reference.entry.as_deref().cloned()).collect()
 }

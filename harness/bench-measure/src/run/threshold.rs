@@ -1,20 +1,20 @@
 //! Searches for the connection count from which servers fail: what a campaign's table means on this machine, and what
 //! is kept of the trials.
 
-mod remedied;
-
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::SPARE_FILES;
 use super::search::{self, Runnable};
 use super::stage::Stage;
+use bench_analysis::diagnosis::{Remedy, Standing};
 use bench_analysis::interleaved_searches::Searches;
-use bench_analysis::threshold::{Bound, Limit, SearchPlan, Searched};
+use bench_analysis::threshold::{Bound, Limit, SearchPlan, Searched, read};
+use bench_analysis::{TriedRemedy, tried_remedies};
 use bench_model::config::{Campaign, Placement, Server, Threshold, Tuning};
 use bench_model::load::Client;
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{Plan, Trial};
-use bench_model::results::{SEARCHES, THRESHOLD, pretty};
+use bench_model::results::{REMEDIED, RunFolder, SEARCHES, THRESHOLD, pretty};
 use bench_system::probe::host;
 
 /// Connections of the warm-up at most. It warms the server's code and no more: the window is the first to open all
@@ -33,7 +33,7 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
         Ok(plan)
     })?;
     search::search::<SearchPlan>(&stage)?;
-    remedied::explain(&stage)
+    explain(&stage)
 }
 
 /// What a campaign's table means on this machine: the plan that its trials run by, and the searches.
@@ -149,6 +149,49 @@ impl Runnable for SearchPlan {
         let slowest = observation.outcome.evidence().map(|sample| search::figure(sample, None));
         self.complaints(observation).into_iter().chain(slowest).collect::<Vec<_>>().join("; ")
     }
+}
+
+/// Once a search has found where servers fail, tries the remedy of each likely cause there, as far as the campaign says.
+/// Where it takes the symptom away, the search is made again with it.
+fn explain(stage: &Stage<'_>) -> Result<()> {
+    let campaign = &stage.plan.campaign;
+    if campaign.remedy_trials == 0 {
+        return Ok(());
+    }
+    let folder = &stage.folder;
+    stage.try_remedies_of(&read(folder)?.causes)?;
+    let (servers, searches) = with_remedies(folder, &folder.read_json(SEARCHES)?)?;
+    if searches.searches.is_empty() {
+        return Ok(());
+    }
+    let again = stage.inside(REMEDIED, |folder| {
+        folder.write_new(SEARCHES, &pretty(&searches)?)?;
+        Ok(stage.plan.part(servers, Campaign { remedy_trials: 0, ..campaign.clone() }))
+    })?;
+    search::search::<SearchPlan>(&again)
+}
+
+/// The servers whose remedy took the symptom away, and a search for each.
+fn with_remedies(folder: &RunFolder, before: &SearchPlan) -> Result<(Vec<Server>, SearchPlan)> {
+    let mut servers: Vec<Server> = Vec::new();
+    let mut searches = Vec::new();
+    for (tried, inner) in tried_remedies(folder)? {
+        let confirmed = tried.confirmation.is_some_and(|of| of.standing == Standing::Confirmed);
+        let TriedRemedy { plan, .. } = tried;
+        // The other client's limits are others, so its search is one of the campaign's, if it says so.
+        let searched_again = confirmed && plan.cause.remedy != Some(Remedy::OtherClient);
+        let Some((name, _)) = plan.remedied.filter(|_| searched_again) else { continue };
+        let server = inner.plan()?.server(&name)?.clone();
+        let of_plan = (&plan.server, &plan.workload, plan.client);
+        let is_of = |of: &&Searched| (&of.server, &of.workload, of.client) == of_plan;
+        let searched = before.searches.iter().find(is_of);
+        let searched = searched.with_context(|| format!("no search is of {}", plan.server))?;
+        searches.push(Searched { server: server.name.clone(), ..searched.clone() });
+        if !servers.contains(&server) {
+            servers.push(server);
+        }
+    }
+    Ok((servers, SearchPlan { searches, ..before.clone() }))
 }
 
 #[cfg(test)]

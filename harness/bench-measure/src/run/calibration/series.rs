@@ -12,7 +12,7 @@ use bench_analysis::calibration::finished;
 use bench_model::config::{Arm, Calibration, Placement};
 use bench_model::figure::Figure;
 use bench_model::load::toolchain::Tools;
-use bench_model::observation::{Observation, Outcome};
+use bench_model::observation::Observation;
 use bench_model::plan::{self, CalibrationPlan, Plan, Trial};
 use bench_model::results::{RATES_FOLDER, RunFolder};
 use bench_system::interrupt::Interrupt;
@@ -35,7 +35,7 @@ pub enum Layout {
 /// A series of blocks.
 pub struct Series {
     /// What `--only` calls it.
-    pub name: String,
+    pub name: &'static str,
     /// Its plan, as if it were a calibration by itself.
     pub calibration: Calibration,
     arms: Vec<Arm>,
@@ -74,7 +74,7 @@ pub fn open(folder: &RunFolder, only: Option<&str>, interrupt: &Interrupt) -> Re
 
 impl Series {
     fn open(
-        name: &str,
+        name: &'static str,
         folder: RunFolder,
         calibration: Calibration,
         arms: Vec<Arm>,
@@ -87,20 +87,8 @@ impl Series {
         let observations = folder.observations()?;
         let done = done(&calibration, &arms, layout, &observations)?;
         let spent_s = observations.iter().map(|observation| spent_s(&calibration, observation)).sum();
-        let name = name.to_owned();
-        Ok(Self {
-            name,
-            calibration,
-            arms,
-            layout,
-            folder,
-            plan,
-            truths,
-            observations,
-            done,
-            block: 0,
-            spent_s,
-        })
+        let block = 0;
+        Ok(Self { name, calibration, arms, layout, folder, plan, truths, observations, done, block, spent_s })
     }
 
     /// Runs the next block that is not done, and gives its number.
@@ -110,17 +98,15 @@ impl Series {
     pub fn run_block(&mut self, tools: &Tools, interrupt: &Interrupt) -> Result<u32> {
         loop {
             self.block += 1;
-            let trials = block_trials(&self.calibration, &self.arms, self.layout, self.block);
-            let left: Vec<&Trial> =
-                trials.iter().filter(|trial| !self.done.contains(&trial.number)).collect();
+            let Self { folder, plan, truths, calibration, arms, layout, done, .. } = &*self;
+            let trials = block_trials(calibration, arms, *layout, self.block);
+            let left: Vec<&Trial> = trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
             if left.is_empty() {
                 continue;
             }
-            let Self { folder, plan, truths, .. } = &*self;
-            let bench = Bench { folder, plan, tools, truths, interrupt };
-            let observations = run(&bench, &left)?;
+            let observations = run(&Bench { folder, plan, tools, truths, interrupt }, &left)?;
             self.spent_s +=
-                observations.iter().map(|observation| spent_s(&self.calibration, observation)).sum::<f64>();
+                observations.iter().map(|observation| spent_s(calibration, observation)).sum::<f64>();
             self.observations.extend(observations);
             return Ok(self.block);
         }
@@ -146,8 +132,8 @@ pub fn block_trials(calibration: &Calibration, arms: &[Arm], layout: Layout, blo
         Layout::Pairs => vec![in_turn[turn as usize % in_turn.len()]],
         Layout::All => arms.iter().collect(),
     };
-    let mut servers = vec![&calibration.server];
-    servers.extend(others.into_iter().map(|arm| &arm.name));
+    let others = others.into_iter().map(|arm| &arm.name);
+    let mut servers: Vec<&String> = std::iter::once(&calibration.server).chain(others).collect();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(calibration.seed.wrapping_add(u64::from(block)));
     plan::shuffle(&mut servers, &mut random);
     let before = (block - 1) * servers.len() as u32;
@@ -193,13 +179,12 @@ pub fn run(bench: &Bench<'_>, trials: &[&Trial]) -> Result<Vec<Observation>> {
     let mut observations = Vec::new();
     for group in bench.groups(trials) {
         for mut observation in bench.run_group(group)? {
-            if let Outcome::Completed(sample) = &mut observation.outcome {
+            bench.keep(&mut observation, |sample| {
                 sample.load.quantiles.clear();
                 sample.resources.clear();
                 sample.threads.clear();
-                bench.folder.forget_tool_output(&observation.trial)?;
-            }
-            bench.folder.append(&observation)?;
+                true
+            })?;
             observations.push(observation);
         }
     }
@@ -211,6 +196,7 @@ mod tests {
 
     use super::*;
     use bench_model::config::{ConfigDir, Rates, Sizing};
+    use bench_model::observation::Outcome;
     use bench_stats::Estimate;
 
     fn shipped() -> (Calibration, Rates, Sizing) {
