@@ -2,7 +2,7 @@
 //! that counts them, and system calls, by a tracer.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -69,19 +69,13 @@ struct Counting<'a> {
 impl Counting<'_> {
     /// Allocations, by a build of the server that counts them.
     fn allocations(&self, server: &Server) -> Result<CountOutcome> {
-        let counting = server
-            .counting
-            .as_ref()
-            .context("servers.toml names no build of it that counts its allocations")?;
+        let counting = server.counting.as_ref();
+        let counting = counting.context("servers.toml names no build of it that counts its allocations")?;
         let server = Server { program: counting.program.clone(), ..server.clone() };
         let subject = self.start(&server, "allocations")?;
         let metrics = subject.metrics.clone().context("its ready line names no metrics")?;
-        let count = || {
-            let counted = metrics::allocation_counts(&metrics)?;
-            counted.context(
-                "its metrics lack allocations_total or allocated_bytes_total; is it a build that counts?",
-            )
-        };
+        let lacks = "its metrics lack allocations_total or allocated_bytes_total; is it a build that counts?";
+        let count = || metrics::allocation_counts(&metrics)?.context(lacks);
         let before = (count()?, metrics::server_counts(&metrics)?);
         self.load(&subject, &server, "allocations")?;
         let after = (count()?, metrics::server_counts(&metrics)?);
@@ -144,26 +138,18 @@ impl Counting<'_> {
     }
 
     fn load(&self, subject: &Subject, server: &Server, what: &'static str) -> Result<()> {
-        let load = Load {
-            connections: self.why_plan.connections,
-            duration_ms: self.why_plan.why.counting_ms,
-            timeout_ms: self.why_plan.why.timeout_ms,
-            ..Load::default()
-        };
-        let trial = Trial {
-            server: server.name.clone(),
-            workload: self.workload.name.clone(),
-            connections: self.why_plan.connections,
-            ..Trial::default()
-        };
+        let WhyPlan { why, connections, .. } = self.why_plan;
+        let (connections, duration_ms, timeout_ms) = (*connections, why.counting_ms, why.timeout_ms);
+        let load = Load { connections, duration_ms, timeout_ms, ..Load::default() };
+        let (server, workload) = (server.name.clone(), self.workload.name.clone());
+        let trial = Trial { server, workload, connections, ..Trial::default() };
         let bodies = Bodies::One(self.workload.body()?);
         let order = Order::new(what, trial.tool, load);
         self.bench.run_load(&trial, order, bodies, &subject.target)?;
         Ok(())
     }
 
-    fn file(&self, server: &Server, what: &str) -> std::path::PathBuf {
-        let folder: &Path = &self.bench.folder.0;
-        folder.join("tool-output").join(format!("counts-{}.{what}", server.name))
+    fn file(&self, server: &Server, what: &str) -> PathBuf {
+        self.bench.folder.0.join("tool-output").join(format!("counts-{}.{what}", server.name))
     }
 }

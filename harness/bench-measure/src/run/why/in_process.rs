@@ -2,6 +2,7 @@
 //! run on, so that what disturbs one disturbs the other as much. A program counts its own CPU time, so sharing the core
 //! costs it none.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -11,14 +12,23 @@ use anyhow::{Context, Result, ensure};
 use super::Part;
 use crate::owned_process::{Output, Owned, describe, remove_if_empty};
 use crate::run::Truths;
-use bench_model::config::{Environment, InProcess, Server};
-use bench_model::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
+use bench_model::config::{InProcess, Placement, Server};
+use bench_model::cost::{CountOutcome, InProcessLine, InProcessObservation, InProcessOutcome, Rung};
 use bench_model::workload::Workload;
 use bench_system::foreign_text::last_line;
 use bench_system::interrupt::recorded;
+use bench_system::probe::callgrind;
+use bench_system::probe::host::on_path;
 
 /// How long one call may take.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// How long one program may take under callgrind.
+const CALLGRIND_LIMIT: Duration = Duration::from_secs(300);
+
+/// Accounts of the ledger: few, since setting it up is not what is counted, and a hash table finds one of many in as
+/// many instructions.
+const ACCOUNTS: usize = 1_000;
 
 /// What is called, of every server that has a program.
 #[derive(Debug, Clone, Copy)]
@@ -60,14 +70,13 @@ impl Part<'_> {
     }
 
     fn spawn(&self, call: &Call<'_>, server: &Server, program: &InProcess, requests: u64) -> Result<Owned> {
-        let path = Path::new(&program.program);
-        ensure!(path.is_file(), "there is no {}; was it built?", path.display());
+        let path = existing(program)?;
         let (stdout, stderr) = (self.file(call, server, "ndjson"), self.file(call, server, "stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
-        let placement = self.stage.plan.campaign.environment.placement;
-        let Environment { accounts, .. } = self.stage.plan.campaign.environment;
-        let args = self.arguments(call, program, requests, accounts, self.why_plan.why.repeats)?;
-        Owned::spawn(path, &args, &output, placement)
+        let environment = &self.stage.plan.campaign.environment;
+        let (accounts, repeats) = (environment.accounts, self.why_plan.why.repeats);
+        let args = self.arguments(call, program, requests, accounts, repeats)?;
+        Owned::spawn(path, &args, &output, environment.placement)
     }
 
     fn finish(
@@ -87,7 +96,7 @@ impl Part<'_> {
         read(&text, &server.name, call.rung, requests)
     }
 
-    pub(super) fn arguments(
+    fn arguments(
         &self,
         call: &Call<'_>,
         program: &InProcess,
@@ -109,6 +118,70 @@ impl Part<'_> {
         args.extend(flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]));
         Ok(args)
     }
+
+    /// Counts the instructions of a request in process, by function: the program under callgrind, once and with a repeat
+    /// more. What the two differ by are the requests of that repeat; setting up and warming up are in both.
+    pub(super) fn instructions(
+        &self,
+        server: &Server,
+        workload: &Workload,
+        truths: &Truths,
+    ) -> Result<CountOutcome> {
+        let why = &self.why_plan.why;
+        let of_answer = why.in_process_requests(truths.answer_bytes(&workload.name)?.unwrap_or(0));
+        let requests = of_answer.min(why.instruction_requests.unwrap_or(1));
+        let call = Call { block: 0, workload, rung: Rung::Dispatch };
+        let [once, twice] = [1, 2].map(|repeats| self.under_callgrind(server, &call, requests, repeats));
+        let (once, twice) = (once?, twice?);
+        let mut functions = BTreeMap::new();
+        for (name, instructions) in twice {
+            let more = instructions.saturating_sub(once.get(&name).copied().unwrap_or(0));
+            if more > 0 {
+                *functions.entry(callgrind::short(&name)).or_insert(0) += more;
+            }
+        }
+        ensure!(!functions.is_empty(), "a repeat more took no instruction more");
+        Ok(CountOutcome::Instructions { requests, functions })
+    }
+
+    /// Instructions by function of a program that measures so often.
+    fn under_callgrind(
+        &self,
+        server: &Server,
+        call: &Call<'_>,
+        requests: u64,
+        repeats: u32,
+    ) -> Result<BTreeMap<String, u64>> {
+        let valgrind = on_path("valgrind").context(callgrind::INSTALL)?;
+        let program =
+            server.in_process.as_ref().context("servers.toml names no in-process program for it")?;
+        existing(program)?;
+        let file = |what: &str| {
+            let name = format!("instructions-{}-{repeats}.{what}", server.name);
+            self.stage.folder.0.join("tool-output").join(name)
+        };
+        let (out, stderr) = (file("callgrind"), file("stderr"));
+        let mut args = callgrind::arguments(&out);
+        args.push(program.program.clone());
+        args.extend(self.arguments(call, program, requests, ACCOUNTS, repeats)?);
+        let output = Output { stdout: Some(&file("ndjson")), stderr: &stderr };
+        let mut process = Owned::spawn(&valgrind, &args, &output, Placement::Free)?;
+        let status = process.wait_through(Duration::ZERO, CALLGRIND_LIMIT, self.stage.interrupt)?;
+        let status =
+            status.with_context(|| format!("it did not end within {CALLGRIND_LIMIT:?} under callgrind"))?;
+        let said = || last_line(&stderr).unwrap_or_default();
+        ensure!(status.success(), "under callgrind: {}: {}", describe(status), said());
+        let text =
+            fs::read_to_string(&out).with_context(|| format!("callgrind wrote nothing: {}", said()))?;
+        callgrind::parse(&text)
+    }
+}
+
+/// Where a program is.
+fn existing(program: &InProcess) -> Result<&Path> {
+    let path = Path::new(&program.program);
+    ensure!(path.is_file(), "there is no {}; was it built?", path.display());
+    Ok(path)
 }
 
 /// CPU time of a request by repeat, in nanoseconds, from what the program printed: a line of JSON a repeat.
@@ -117,11 +190,9 @@ fn read(text: &str, server: &str, rung: Rung, requests: u64) -> Result<Vec<f64>>
     for line in text.lines() {
         let read: InProcessLine = serde_json::from_str(line)
             .with_context(|| format!("not a line of an in-process program: {line:?}"))?;
+        let is_requested = (read.server.as_str(), read.rung, read.requests) == (server, rung, requests);
         ensure!(
-            read.server == server
-                && read.rung == rung
-                && read.requests == requests
-                && read.cpu_ns_per_request > 0.0,
+            is_requested && read.cpu_ns_per_request > 0.0,
             "{requests} requests of {server}, rung {}, were requested; it printed {line:?}",
             rung.flag()
         );

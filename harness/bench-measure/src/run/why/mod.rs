@@ -4,16 +4,16 @@
 
 mod counts;
 mod in_process;
-mod instructions;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde_json::Value;
 
+use self::in_process::Call;
 use super::stage::Stage;
 use super::{Truths, begin_folder, begin_inside, most_connections, note_ready_lines, progress};
 use crate::subject;
@@ -62,11 +62,9 @@ pub struct Resolved {
 pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> {
     let (why, text) = config.why()?;
     let servers = vec![config.server(question.server)?, config.server(question.over)?];
-    for server in &servers {
-        ensure!(
-            server.running_at().is_none(),
-            "server {}: runs already, and a why run starts both of its servers on one core; name another one",
-            server.name
+    if let Some(Server { name, .. }) = servers.iter().find(|server| server.running_at().is_some()) {
+        bail!(
+            "server {name}: runs already, and a why run starts both of its servers on one core; name another one"
         );
     }
     ensure!(servers[0].name != servers[1].name, "{} is given twice; give two servers", question.server);
@@ -206,16 +204,15 @@ impl Part<'_> {
             let trials: Vec<&Trial> = left.iter().copied().filter(|trial| trial.block == block).collect();
             bench.run_all(&trials, &mut progress, &mut observations)?;
             for call in self.calls(block) {
-                let is_done = called.iter().any(|done| {
-                    done.block == block && done.workload == call.workload.name && done.rung == call.rung
-                });
-                if !is_done {
-                    for observation in self.in_process(&call, &truths)? {
-                        if let InProcessOutcome::Failed { reason } = &observation.outcome {
-                            progress.line(&format!("{} in process: {reason}", observation.server));
-                        }
-                        folder.append_to(IN_PROCESS, &observation)?;
+                let of_call = (block, &call.workload.name, call.rung);
+                if called.iter().any(|done| (done.block, &done.workload, done.rung) == of_call) {
+                    continue;
+                }
+                for observation in self.in_process(&call, &truths)? {
+                    if let InProcessOutcome::Failed { reason } = &observation.outcome {
+                        progress.line(&format!("{} in process: {reason}", observation.server));
                     }
+                    folder.append_to(IN_PROCESS, &observation)?;
                 }
             }
         }
@@ -224,15 +221,13 @@ impl Part<'_> {
 
     /// What of a block runs in process, in an order drawn from the seed and the block's number. Only where trials run
     /// at the same time: nothing of the others is taken apart.
-    fn calls(&self, block: u32) -> Vec<in_process::Call<'_>> {
+    fn calls(&self, block: u32) -> Vec<Call<'_>> {
         let plan = &self.stage.plan;
         if plan.campaign.environment.placement != Placement::Duet {
             return Vec::new();
         }
-        let workloads = plan.workloads.iter();
-        let mut calls: Vec<in_process::Call<'_>> = workloads
-            .flat_map(|workload| Rung::ALL.map(|rung| in_process::Call { block, workload, rung }))
-            .collect();
+        let of = |workload| Rung::ALL.map(|rung| Call { block, workload, rung });
+        let mut calls: Vec<Call<'_>> = plan.workloads.iter().flat_map(of).collect();
         let seed = plan.campaign.seed.wrapping_add(u64::from(block));
         plan::shuffle(&mut calls, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
         calls
