@@ -39,7 +39,7 @@ use bench_model::plan::{self, Plan, Trial};
 use bench_model::provenance::programs;
 use bench_model::results::{Conditions, DUETS, ENVIRONMENT, Resumed, RunFolder, pretty, remove_begun};
 use bench_model::workload::{Opening, Workload};
-use bench_system::interrupt::Interrupt;
+use bench_system::interrupt::{Interrupt, Interrupted};
 use bench_system::probe::host::{self, Host};
 use bench_system::readable_numbers::counted;
 
@@ -61,13 +61,13 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
     let servers: Vec<Server> =
         campaign.servers.iter().map(|name| campaign.server(config, name)).collect::<Result<_>>()?;
     for server in &servers {
-        let environment = campaign.environment.with(&server.overrides);
-        ensure!(
-            server.lacks(&environment).is_none(),
-            "campaign {name}: server {}: servers.toml gives it no {{{}}}; leave the setting out, or add it to its args",
-            server.name,
-            server.lacks(&environment).unwrap_or_default()
-        );
+        if let Some(lacking) = server.lacks(&campaign.environment.with(&server.overrides)) {
+            bail!(
+                "campaign {name}: server {}: servers.toml gives it no {{{lacking}}}; leave the setting out, or add it \
+                 to its args",
+                server.name
+            );
+        }
     }
     Ok((resolved(config, campaign, servers)?, text))
 }
@@ -75,12 +75,12 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
 /// The plan of a campaign over these servers.
 fn resolved(config: &ConfigDir, mut campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
     compare_ceiling(&mut campaign, &servers);
-    let mut names = campaign.workloads.clone();
     // What is sent besides the measured requests has true answers as well.
     let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
     let unmeasured = background.map(|other| &other.workload);
-    names.extend(unmeasured.filter(|name| !campaign.workloads.contains(name)).cloned());
-    let workloads = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
+    let unmeasured = unmeasured.filter(|name| !campaign.workloads.contains(name));
+    let names = campaign.workloads.iter().chain(unmeasured);
+    let workloads = names.map(|name| config.workload(name)).collect::<Result<_>>()?;
     resolved_with(campaign, servers, workloads)
 }
 
@@ -92,14 +92,13 @@ fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Worklo
     calls.with_context(|| format!("campaign {name}"))?;
     requirements::check(&campaign, &servers, &workloads)?;
     let most = most_connections();
-    let (held, left_out): (Vec<u32>, Vec<u32>) =
+    let (held, left_out_connections): (Vec<u32>, Vec<u32>) =
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
     ensure!(
         !held.is_empty() || campaign.connections.is_empty(),
         "campaign {name}: this machine holds at most {most} connections (open files, client ports), and every load \
          needs more; see `just doctor`"
     );
-    let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
     if let Some(open) = &campaign.open {
         let background = open.background.as_ref().map_or(0, |other| u64::from(other.connections));
         ensure!(
@@ -108,16 +107,9 @@ fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Worklo
              {most} together; see `just doctor`"
         );
     }
+    let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
     let trials = drawn(&Campaign { connections: held, ..campaign.clone() }, &servers);
-    Ok(Plan {
-        campaign,
-        workloads,
-        servers,
-        threads,
-        left_out_connections: left_out,
-        trials,
-        ..Plan::default()
-    })
+    Ok(Plan { campaign, workloads, servers, threads, left_out_connections, trials, ..Plan::default() })
 }
 
 /// Has a ceiling that is a server like the others compared with the baseline as they are.
@@ -142,9 +134,8 @@ pub fn drawn_from(mut plan: Plan, seed: u32) -> Result<Plan> {
     campaign.seed = seed.into();
     campaign.layouts = campaign.layouts.map(|layouts| Layouts { seed, ..layouts });
     campaign.layouts.iter().try_for_each(Layouts::check)?;
-    let held = |connections: &u32| !plan.left_out_connections.contains(connections);
-    let connections = campaign.connections.iter().copied().filter(held).collect();
-    plan.trials = drawn(&Campaign { connections, ..campaign.clone() }, &plan.servers);
+    let connections = plan.connections();
+    plan.trials = drawn(&Campaign { connections, ..plan.campaign.clone() }, &plan.servers);
     Ok(plan)
 }
 
@@ -158,11 +149,9 @@ fn drawn(campaign: &Campaign, servers: &[Server]) -> Vec<Trial> {
 /// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only. Users in
 /// stages have one each.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    let has_closed_loop = campaign.has_closed_loop() && campaign.stages.is_none();
-    if !has_closed_loop && campaign.sizes.is_none() {
-        return Ok(());
-    }
-    if campaign.tools().all(|tool| tool.can().repeats_bodies) && campaign.duets.is_none() {
+    let has_closed_loop = campaign.has_closed_loop() && campaign.stages.is_none() || campaign.sizes.is_some();
+    let repeats_bodies = campaign.tools().all(|tool| tool.can().repeats_bodies) && campaign.duets.is_none();
+    if !has_closed_loop || repeats_bodies {
         return Ok(());
     }
     let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));
@@ -196,10 +185,7 @@ pub fn begin(
     let folder = RunFolder::create(results, &plan.campaign.name)?;
     let begun = ceilings::with_rates(&folder, plan, tools, command, interrupt)
         .and_then(|plan| begin_folder(&folder, &plan, text, tools, command));
-    match begun {
-        Ok(()) => Ok(folder),
-        Err(error) => Err(undone(&folder, error)),
-    }
+    begun.map_err(|error| undone(&folder, error)).map(|()| folder)
 }
 
 /// Removes the folder of a run that ended before it had a plan, and says so with the error. One that can't be removed
@@ -239,14 +225,8 @@ fn now() -> String {
 }
 
 /// Starts the folder of a part of a run, inside the run's.
-fn begin_inside(
-    outer: &RunFolder,
-    name: &str,
-    plan: &Plan,
-    tools: &Tools,
-    command: &str,
-) -> Result<RunFolder> {
-    let folder = RunFolder::create_inside(outer, name)?;
+fn begin_inside(run: &RunFolder, name: &str, plan: &Plan, tools: &Tools, command: &str) -> Result<RunFolder> {
+    let folder = RunFolder::create_inside(run, name)?;
     begin_folder(&folder, plan, "", tools, command)?;
     Ok(folder)
 }
@@ -309,7 +289,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
                 conditions.servers.insert(server.name.clone(), ready);
                 subject.process.stop(interrupt)?;
             }
-            Err(error) if error.is::<bench_system::interrupt::Interrupted>() => return Err(error),
+            Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => bench_system::note!("{error:#}"),
         }
     }

@@ -1,14 +1,12 @@
 //! `rpc-bench try`: one call to a service that runs already, with no file written beforehand.
 
-use std::fmt::Write;
-
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
 use super::resolved_with;
+use super::running_server::allow_own_cpu;
 use crate::client;
-use crate::subject::{Process, find_running};
-use bench_model::config::{Percent, RunningAt, Server, campaign_of};
+use bench_model::config::{RunningAt, Server, campaign_of};
 use bench_model::headers::Access;
 use bench_model::plan::Plan;
 use bench_model::workload::{Expected, Leeway, Traffic, Workload};
@@ -73,11 +71,7 @@ pub fn resolve(call: &OneCall) -> Result<(Plan, String)> {
     let campaign = campaign_of(NAME, &text)?;
     let mut plan = resolved_with(campaign, vec![server.clone()], vec![workload])?;
     let target = server.target_at(&call.at.url)?;
-    let (_, process) = find_running(&target)?;
-    if matches!(process, Process::Elsewhere) && target.is_loopback()? {
-        // Its own CPU time can't be separated from that of other processes.
-        plan.campaign.environment.max_foreign_cpu = Percent(1.0);
-    }
+    allow_own_cpu(&mut plan, &target)?;
     let truth = plan.workloads[0].truth(&plan.campaign.environment.ledger())?;
     if let Err(answer) = client::verify(&target, &body.to_string(), &truth)? {
         bail!("{target} does not answer {body} as it should: {answer} instead of {}", truth.words());
@@ -92,18 +86,14 @@ fn text(call: &OneCall) -> Result<String> {
         (u64::from(*seconds) * 1_000 / WINDOWS).checked_sub(WARM_UP_MS).filter(|ms| *ms >= LEAST_WINDOW_MS);
     let window_ms = window_ms.with_context(|| format!("--seconds {seconds}: give 5 or more"))?;
     let name = serde_json::to_string(method).map_err(|error| anyhow!("--method: {error}"))?;
-    let mut text = String::new();
     let closed = if rate.is_none() { format!("[{connections}]") } else { "[]".to_owned() };
-    // A String takes all that is written to it.
-    let _ = write!(
-        text,
+    let mut text = format!(
         "why = \"One call to one service.\"\nservers = [\"target\"]\nworkloads = [{name}]\ntool = \"rpc-load\"\n\
          connections = {closed}\nmax_blocks = {WINDOWS}\nseed = 1\nwarmup_ms = {WARM_UP_MS}\nwindow_ms = {window_ms}\n\
          timeout_ms = {TIMEOUT_MS}\n"
     );
     if let Some(rate) = rate {
-        let _ = write!(
-            text,
+        text += &format!(
             "headline = {{ {name} = {rate} }}\n\n[open]\nrates = [{rate}]\nconnections = {connections}\ntools = \
              [\"rpc-load\"]\n"
         );

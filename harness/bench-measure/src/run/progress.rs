@@ -127,20 +127,11 @@ impl<'a> Progress<'a> {
     /// A trial has ended.
     pub fn end(&mut self, observation: &Observation) {
         self.done_here += 1;
-        let gave = match &observation.outcome.sample() {
-            Some(sample) if sample.load.details.held => held(sample),
-            Some(sample) => format!(
-                "{:>9.0} {}/s  {}  {}{}",
-                sample.load.requests_per_second(),
-                if sample.load.details.batch.is_some() { "calls" } else { "req" },
-                sample
-                    .figure(Figure::P99Us)
-                    .map_or_else(|| "p99 unknown".to_owned(), |us| format!("p99 {:>8.2} ms", us / 1e3)),
-                sample
-                    .cpu_us_per_request()
-                    .map_or_else(|| "CPU unknown".to_owned(), |cpu| format!("{cpu:>7.2} µs CPU/request")),
-                invalid_reason(sample).map_or_else(String::new, |reason| format!("  INVALID: {reason}")),
-            ),
+        let gave = match observation.outcome.sample() {
+            Some(sample) => {
+                let invalid = invalid_reason(sample).map(|reason| format!("  INVALID: {reason}"));
+                measured(sample) + &invalid.unwrap_or_default()
+            }
             None => {
                 format!("FAILED {}", observation.outcome.failure().as_deref().unwrap_or("without a reason"))
             }
@@ -202,25 +193,27 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// What a trial gave that held connections and sent nothing.
-fn held(sample: &Sample) -> String {
-    let connect_ms = sample.load.details.connects.map(|connects| connects.each_us.p99 / 1e3);
-    let connect = connect_ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.2} ms"));
-    let memory = sample.figure(Figure::HeldMemoryBytes).map_or_else(|| "-".to_owned(), bytes);
-    format!(
-        "connect p99 {connect:>9}  memory {memory}{}",
-        invalid_reason(sample).map_or_else(String::new, |reason| format!("  INVALID: {reason}"))
-    )
+/// What a trial gave, which may have held connections and sent nothing.
+fn measured(sample: &Sample) -> String {
+    let details = &sample.load.details;
+    if details.held {
+        let connect_ms = details.connects.map(|connects| connects.each_us.p99 / 1e3);
+        let connect = connect_ms.map_or("-".to_owned(), |ms| format!("{ms:.2} ms"));
+        let memory = sample.figure(Figure::HeldMemoryBytes).map_or("-".to_owned(), bytes);
+        return format!("connect p99 {connect:>9}  memory {memory}");
+    }
+    let (rate, what) =
+        (sample.load.requests_per_second(), if details.batch.is_some() { "calls" } else { "req" });
+    let p99 = sample.figure(Figure::P99Us).map(|us| format!("p99 {:>8.2} ms", us / 1e3));
+    let cpu = sample.cpu_us_per_request().map(|cpu| format!("{cpu:>7.2} µs CPU/request"));
+    let (p99, cpu) = (p99.as_deref().unwrap_or("p99 unknown"), cpu.as_deref().unwrap_or("CPU unknown"));
+    format!("{rate:>9.0} {what}/s  {p99}  {cpu}")
 }
 
 /// A trial as whoever watches the run sees it.
 fn load(trial: &Trial) -> watch::WatchedLoad {
-    let level = trial.level();
-    watch::WatchedLoad {
-        server: trial.server.clone(),
-        workload: trial.workload.clone(),
-        level: format!("{} {}", level.amount(), level.unit_of(level.amount())),
-    }
+    let (server, workload, amount) = (trial.server.clone(), trial.workload.clone(), trial.level().amount());
+    watch::WatchedLoad { server, workload, level: format!("{amount} {}", trial.level().unit_of(amount)) }
 }
 
 /// A sample as whoever watches the run sees it.

@@ -38,13 +38,22 @@ pub fn resolve(
     let mut plan = resolved(config, sweep_of(&campaign, &server), vec![server])?;
     check_bound(&plan, bound)?;
     let target = Target::parse(&at.url)?.with_access(access);
-    let (_, process) = find_running(&target)?;
-    if matches!(process, Process::Elsewhere) && target.is_loopback()? {
-        // Its own CPU time can't be separated from that of other processes.
-        plan.campaign.environment.max_foreign_cpu = Percent(1.0);
-    }
+    allow_own_cpu(&mut plan, &target)?;
     find_references(&mut plan, &target)?;
     Ok((plan, text))
+}
+
+/// Sets no limit to other processes' CPU time where that of the server, which runs already on this machine, can't be
+/// separated from it.
+///
+/// # Errors
+/// Nobody answers there.
+pub(super) fn allow_own_cpu(plan: &mut Plan, target: &Target) -> Result<()> {
+    let (_, process) = find_running(target)?;
+    if matches!(process, Process::Elsewhere) && target.is_loopback()? {
+        plan.campaign.environment.max_foreign_cpu = Percent(1.0);
+    }
+    Ok(())
 }
 
 /// The campaign without all that needs other servers, or to start them.
