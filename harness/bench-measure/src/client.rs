@@ -52,12 +52,10 @@ impl Answer {
     /// It in one line, cut off where it is long, with how much of it.
     pub fn shown(&self) -> String {
         let start: String = self.text.chars().take(SHOWN).collect();
-        let cut = self.text.chars().count().saturating_sub(SHOWN);
-        let more =
-            if cut == 0 { String::new() } else { format!("… [{} more characters cut]", count(cut as u64)) };
-        match self.status {
-            Some(status) => format!("HTTP {status}: {}{more}", start.trim()),
-            None => format!("message: {}{more}", start.trim()),
+        let kind = self.status.map_or("message".to_owned(), |status| format!("HTTP {status}"));
+        match self.text.chars().count().saturating_sub(SHOWN) as u64 {
+            0 => format!("{kind}: {}", start.trim()),
+            cut => format!("{kind}: {}… [{} more characters cut]", start.trim(), count(cut)),
         }
     }
 }
@@ -70,12 +68,19 @@ pub struct Connection {
 }
 
 enum Client {
-    Http { agent: ureq::Agent, closes: bool },
-    WebSocket(Option<Box<Socket>>),
-    Ipc(Option<BufReader<UnixStream>>),
+    Http {
+        agent: ureq::Agent,
+        closes: bool,
+    },
+    /// One message after the other.
+    Messages(Option<Box<dyn Messages>>),
 }
 
-type Socket = WebSocket<Box<dyn Stream>>;
+/// A connection on which each message is answered by the next one.
+trait Messages: Send {
+    /// Sends a message and gives the next one.
+    fn exchange(&mut self, body: &str) -> Result<String>;
+}
 
 /// What a WebSocket reads and writes: TCP, or TLS over it. tungstenite has such a type as a feature, which would
 /// stand below the servers in Cargo.lock.
@@ -90,14 +95,14 @@ impl Connection {
     /// There are no certificates to verify the server's with.
     pub fn new(target: &Target, timeout: Duration) -> Result<Self> {
         let client = match target.transport() {
-            Transport::Http if target.is_encrypted() => {
-                let tls = certificates::for_http(target.access().ca.as_deref())?;
-                let config = ureq::Agent::config_builder().tls_config(tls);
-                Client::Http { agent: configured(config, timeout), closes: false }
+            Transport::Http => {
+                let mut builder = ureq::Agent::config_builder();
+                if target.is_encrypted() {
+                    builder = builder.tls_config(certificates::for_http(target.access().ca.as_deref())?);
+                }
+                Client::Http { agent: configured(builder, timeout), closes: false }
             }
-            Transport::Http => Client::Http { agent: agent(timeout), closes: false },
-            Transport::WebSocket => Client::WebSocket(None),
-            Transport::Ipc => Client::Ipc(None),
+            Transport::WebSocket | Transport::Ipc => Client::Messages(None),
         };
         Ok(Self { target: target.clone(), timeout, client })
     }
@@ -109,23 +114,16 @@ impl Connection {
     pub fn request(&mut self, body: &str) -> Result<Answer> {
         match &mut self.client {
             Client::Http { agent, closes } => post(&self.target, agent, *closes, body),
-            Client::WebSocket(kept) => {
-                let socket = match kept.take() {
+            Client::Messages(kept) => {
+                let is_ipc = self.target.transport() == Transport::Ipc;
+                let place = if is_ipc { self.target.to_string() } else { self.target.addr().to_owned() };
+                let context = || format!("no answer from {place}");
+                let mut socket: Box<dyn Messages> = match kept.take() {
                     Some(socket) => socket,
+                    None if is_ipc => Box::new(connect(&self.target, self.timeout).with_context(context)?),
                     None => Box::new(open(&self.target, self.timeout)?),
                 };
-                let (socket, text) = exchange(socket, body)
-                    .with_context(|| format!("no answer from {}", self.target.addr()))?;
-                *kept = Some(socket);
-                Ok(Answer { status: None, text })
-            }
-            Client::Ipc(kept) => {
-                let context = || format!("no answer from {}", self.target);
-                let mut socket = match kept.take() {
-                    Some(socket) => socket,
-                    None => connect(&self.target, self.timeout).with_context(context)?,
-                };
-                let text = line(&mut socket, body).with_context(context)?;
+                let text = socket.exchange(body).with_context(context)?;
                 *kept = Some(socket);
                 Ok(Answer { status: None, text })
             }
@@ -180,7 +178,7 @@ fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Resul
 }
 
 /// A WebSocket to a server. Each read and write may take as long as `timeout`.
-fn open(target: &Target, timeout: Duration) -> Result<Socket> {
+fn open(target: &Target, timeout: Duration) -> Result<WebSocket<Box<dyn Stream>>> {
     let context = || format!("no WebSocket to {target}");
     let addr = target.addresses()?.into_iter().next().with_context(context)?;
     let stream = TcpStream::connect_timeout(&addr, timeout).with_context(context)?;
@@ -203,15 +201,16 @@ fn open(target: &Target, timeout: Duration) -> Result<Socket> {
     made.map(|(socket, _)| socket).map_err(|error| anyhow!("{}: {error}", context()))
 }
 
-/// Sends a message and gives the next one, with the socket.
-fn exchange(mut socket: Box<Socket>, body: &str) -> Result<(Box<Socket>, String)> {
-    socket.send(Message::text(body))?;
-    loop {
-        match socket.read()? {
-            Message::Text(text) => return Ok((socket, text.as_str().to_owned())),
-            Message::Binary(bytes) => return Ok((socket, String::from_utf8(bytes.to_vec())?)),
-            Message::Close(_) => return Err(anyhow!("the server closed the WebSocket")),
-            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+impl Messages for WebSocket<Box<dyn Stream>> {
+    fn exchange(&mut self, body: &str) -> Result<String> {
+        self.send(Message::text(body))?;
+        loop {
+            match self.read()? {
+                Message::Text(text) => return Ok(text.as_str().to_owned()),
+                Message::Binary(bytes) => return Ok(String::from_utf8(bytes.to_vec())?),
+                Message::Close(_) => return Err(anyhow!("the server closed the WebSocket")),
+                Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+            }
         }
     }
 }
@@ -224,15 +223,17 @@ fn connect(target: &Target, timeout: Duration) -> Result<BufReader<UnixStream>> 
     Ok(BufReader::new(stream))
 }
 
-/// Sends a line and gives the next one.
-fn line(socket: &mut BufReader<UnixStream>, body: &str) -> Result<String> {
-    // A body of several lines would be several messages; white space means nothing in JSON.
-    let body = format!("{}\n", body.replace(['\n', '\r'], " "));
-    socket.get_mut().write_all(body.as_bytes())?;
-    let mut text = String::new();
-    let length = socket.by_ref().take(MOST_BYTES as u64).read_line(&mut text)?;
-    ensure!(length > 0, "the server closed the connection");
-    Ok(text)
+/// A message is a line.
+impl Messages for BufReader<UnixStream> {
+    fn exchange(&mut self, body: &str) -> Result<String> {
+        // A body of several lines would be several messages; white space means nothing in JSON.
+        let body = format!("{}\n", body.replace(['\n', '\r'], " "));
+        self.get_mut().write_all(body.as_bytes())?;
+        let mut text = String::new();
+        let length = self.take(MOST_BYTES as u64).read_line(&mut text)?;
+        ensure!(length > 0, "the server closed the connection");
+        Ok(text)
+    }
 }
 
 /// What makes an answer to a request right, once the server was requested whose answer that is.
@@ -284,10 +285,9 @@ pub fn compare(
         return Ok(Err(format!("{} ({misfit})", answer.shown())));
     }
     let right = json.filter(|answer| counts_differences || truth.accepts(answer));
-    let right = right.map(|json| Right {
-        bytes: answer.text.len(),
-        number: truth.number(&json),
-        both: if counts_differences { truth.both(&json) } else { None },
+    let right = right.map(|json| {
+        let both = if counts_differences { truth.both(&json) } else { None };
+        Right { bytes: answer.text.len(), number: truth.number(&json), both }
     });
     Ok(right.ok_or_else(|| answer.shown()))
 }
@@ -299,9 +299,8 @@ pub fn compare(
 pub fn says_ready(target: &Target, call: &ReadyCall) -> Result<bool> {
     certificates::check(target.access().ca.as_deref())?;
     match request(target, &call.request) {
-        Ok(answer) => Ok(answer.json().is_some_and(|answer| call.is_said_by(&answer))),
         Err(error) if certificates::are_refused(&error) => Err(error),
-        Err(_) => Ok(false),
+        answer => Ok(answer.is_ok_and(|answer| answer.json().is_some_and(|json| call.is_said_by(&json)))),
     }
 }
 
