@@ -17,3 +17,10 @@ pub mod owned_process;
 pub mod run;
 pub mod subject;
 pub mod watch;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Whoever panicked with the lock in hand has left whole values behind.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

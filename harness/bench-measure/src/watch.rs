@@ -9,12 +9,13 @@ mod scrape_targets;
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use anyhow::{Context, Result};
 
 use self::exposed::Exposition;
 use self::scrape_targets::Targets;
+use crate::lock;
 
 /// What is watched of this process's run.
 #[derive(Debug)]
@@ -137,9 +138,4 @@ fn change(change: impl FnOnce(&mut WatchedRun)) {
     if let Some(watched) = WATCHED.get() {
         change(&mut lock(&watched.standing));
     }
-}
-
-/// Whoever panicked with the lock in hand has left whole values behind.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

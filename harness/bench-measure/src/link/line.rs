@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{PipeWriter, Read, Write, pipe};
 use std::num::NonZeroU64;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::setpriority_process;
 use rustix::thread::{gettid, set_current_timer_slack};
+
+use crate::lock;
 
 /// Bytes of the largest packet.
 pub(super) const MTU: usize = 1_500;
@@ -100,8 +102,7 @@ impl Line {
     /// # Errors
     /// There is no memory for a histogram.
     pub fn take(&self) -> Result<Counts> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(std::mem::replace(&mut *counts, Counts::new()?))
+        Ok(std::mem::replace(&mut *lock(&self.counts), Counts::new()?))
     }
 
     /// CPU time of its thread, in seconds; `None` where the kernel does not report it.
@@ -171,20 +172,18 @@ impl Passing {
             bytes.truncate(length);
             // A device looks for IPv6 neighbours by itself, which is no traffic of a measurement.
             let is_ip4 = bytes.first().is_some_and(|first| first >> 4 == 4);
-            if !is_ip4 {
-                self.spare.push(bytes);
-            } else if self.rng.next_u64() < self.lost_below {
+            if is_ip4 && self.rng.next_u64() < self.lost_below {
                 lost += 1;
-                self.spare.push(bytes);
-            } else if self.waiting.len() >= MOST_PACKETS {
+            } else if is_ip4 && self.waiting.len() >= MOST_PACKETS {
                 refused += 1;
-                self.spare.push(bytes);
-            } else {
+            } else if is_ip4 {
                 self.waiting.push_back(Packet { due: Instant::now() + self.delay, bytes });
+                continue;
             }
+            self.spare.push(bytes);
         }
         if lost + refused > 0 {
-            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counts = lock(&self.counts);
             counts.lost += lost;
             counts.refused += refused;
         }
@@ -198,8 +197,7 @@ impl Passing {
             if packet.due > now {
                 break;
             }
-            let counts =
-                counts.get_or_insert_with(|| self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+            let counts = counts.get_or_insert_with(|| lock(&self.counts));
             let late = now.saturating_duration_since(packet.due);
             match (&*self.to).write(&packet.bytes) {
                 Ok(_) => {

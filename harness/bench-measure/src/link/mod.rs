@@ -16,7 +16,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use bench_model::observation::Carrier;
 
@@ -48,7 +48,7 @@ pub struct Link {
     lines: Option<[Line; 2]>,
     server: Namespace,
     load: Namespace,
-    round_trips_us: Vec<f64>,
+    round_trip_us: f64,
 }
 
 /// What a link did between two calls of [`Link::take`].
@@ -73,14 +73,12 @@ impl Link {
         [&server, &load].into_iter().try_for_each(|end| end.ip("link set lo up\n"))?;
         let lines = match has_netem() {
             true => netem(&server, &load, delay, loss).map(|()| None)?,
-            false => Some(userspace(&server, &load, delay, loss, seed)?),
+            false => Some(userspace([&server, &load], delay, loss, seed)?),
         };
-        let mut link = Self { lines, server, load, round_trips_us: Vec::new() };
-        link.round_trips_us = link.inside(|| round_trips_us(delay))?;
-        ensure!(
-            !link.round_trips_us.is_empty(),
-            "no packet passed between two network namespaces that the harness made; leave network out on this machine"
-        );
+        let round_trip_us = load.inside(|| round_trip_us(delay))?.context(
+            "no packet passed between two network namespaces that the harness made; leave network out on this machine",
+        )?;
+        let link = Self { lines, server, load, round_trip_us };
         // What was passed on so far belongs to no measurement.
         link.take()?;
         Ok(link)
@@ -106,10 +104,8 @@ impl Link {
 
     /// The median of the round trips that were timed without load: from a connection request to its refusal, which
     /// kernels write, in microseconds.
-    pub fn round_trip_us(&self) -> f64 {
-        let mut sorted = self.round_trips_us.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted[sorted.len() / 2]
+    pub const fn round_trip_us(&self) -> f64 {
+        self.round_trip_us
     }
 
     /// What happened to packets since the last call, and the CPU time so far.
@@ -129,14 +125,12 @@ impl Link {
 /// Whether this kernel has netem and `tc` is installed; found out once.
 fn has_netem() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
-    *HAS.get_or_init(|| {
-        let tried = || -> Result<()> {
-            let alone = Namespace::new()?;
-            alone.ip(&format!("link add name {DEVICE} type veth peer name other\n"))?;
-            alone.tc(&format!("qdisc add dev {DEVICE} root netem delay 1ms"))
-        };
-        tried().is_ok()
-    })
+    let tried = || -> Result<()> {
+        let alone = Namespace::new()?;
+        alone.ip(&format!("link add name {DEVICE} type veth peer name other\n"))?;
+        alone.tc(&format!("qdisc add dev {DEVICE} root netem delay 1ms"))
+    };
+    *HAS.get_or_init(|| tried().is_ok())
 }
 
 /// Two virtual Ethernet devices with netem behind each.
@@ -165,13 +159,7 @@ fn ethernet(server: &Namespace, load: &Namespace) -> Result<()> {
 }
 
 /// Two TUN devices, and a thread for each direction between them.
-fn userspace(
-    server: &Namespace,
-    load: &Namespace,
-    delay: Duration,
-    loss: f64,
-    seed: u64,
-) -> Result<[Line; 2]> {
+fn userspace([server, load]: [&Namespace; 2], delay: Duration, loss: f64, seed: u64) -> Result<[Line; 2]> {
     let device = |end: &Namespace, address: Ipv4Addr| -> Result<Arc<File>> {
         let opened = end.inside(tun)?;
         let tun = opened.context(
@@ -206,9 +194,9 @@ fn tun() -> io::Result<File> {
     if made < 0 { Err(io::Error::last_os_error()) } else { Ok(file) }
 }
 
-/// Times connection requests to a port on which nobody listens; a lost one is not counted. The first one is not either,
-/// since two Ethernet devices find each other out with it.
-fn round_trips_us(delay: Duration) -> Vec<f64> {
+/// Times connection requests to a port on which nobody listens, and gives the median; none where all were lost. The
+/// first one is not counted, since two Ethernet devices find each other out with it.
+fn round_trip_us(delay: Duration) -> Option<f64> {
     let closed = SocketAddr::from((SERVER, CLOSED_PORT));
     // Shorter than what a lost request takes, which the kernel sends again after a second.
     let patience = (delay * 4 + Duration::from_millis(100)).min(delay * 2 + Duration::from_millis(900));
@@ -225,7 +213,8 @@ fn round_trips_us(delay: Duration) -> Vec<f64> {
             timed.push(sent.elapsed().as_secs_f64() * 1e6);
         }
     }
-    timed
+    timed.sort_by(f64::total_cmp);
+    timed.get(timed.len() / 2).copied()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod tests;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
@@ -26,6 +26,7 @@ use self::shared::{
 use self::shared::{of_rank, own_sha256, start_text, unix_us};
 use super::trial::tool::{Order, Ran, TOOL_GRACE, WRITING, failed};
 use super::trial::{Ended, Ending};
+use crate::lock;
 use crate::owned_process::{Output, Owned, describe, remove_if_empty};
 use bench_model::config::{Placed, Placement, Pool};
 use bench_model::load::LoadSample;
@@ -168,13 +169,13 @@ impl Drop for Launched {
             return;
         }
         make_void(&self.folder);
-        let launchers = self.launchers.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if !end_within(launchers, END_BY_THEMSELVES) {
+        let mut launchers = lock(&self.launchers);
+        if !end_within(&mut launchers, END_BY_THEMSELVES) {
             for launcher in launchers.iter_mut() {
                 // One that does not listen is killed when it goes.
                 let _ = launcher.signal(Signal::TERM);
             }
-            end_within(launchers, END_BY_THEMSELVES);
+            end_within(&mut launchers, END_BY_THEMSELVES);
         }
     }
 }
@@ -231,7 +232,7 @@ impl Launched {
 
     /// What the launchers said, for a person.
     fn said(&self) -> String {
-        let launchers = self.launchers.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let launchers = lock(&self.launchers).len();
         let names = (0..launchers).flat_map(|i| ["stderr", "stdout"].map(|of| format!("launcher-{i}.{of}")));
         let said = names.filter_map(|name| what_was_wrong(&self.folder.0.join(name))).next();
         said.map_or("its launcher said nothing".to_owned(), |said| format!("its launcher said: {said}"))
@@ -240,7 +241,7 @@ impl Launched {
     /// Whether a launcher has failed on which one of these hosts depends. One that ended well may have left its hosts
     /// to a cluster.
     fn launchers_alive(&self, waiting: &[u32]) -> Ended<()> {
-        let mut launchers = self.launchers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut launchers = lock(&self.launchers);
         for (i, launcher) in launchers.iter_mut().enumerate() {
             let Some(status) = launcher.ended()?.filter(|status| !status.success()) else { continue };
             let is_its_host = |rank: &&u32| !self.pool.is_started_for_each() || **rank as usize == i;
@@ -296,7 +297,7 @@ impl Launched {
 
     /// The hosts are done, so their launchers end; what they said is removed where it is nothing.
     fn end_launchers(&self, interrupt: &Interrupt) -> Result<()> {
-        let mut launchers = self.launchers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut launchers = lock(&self.launchers);
         for (i, mut launcher) in launchers.drain(..).enumerate() {
             launcher.wait(ENDS_WITHIN, interrupt)?;
             for of in ["stdout", "stderr"] {

@@ -4,12 +4,13 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 use validator_state::{Ledger, SeededSpec};
 
+use crate::lock;
 use bench_model::config::{Environment, Placeholders, Server};
 use bench_model::transport::Transport;
 use bench_model::workload::Opening;
@@ -86,7 +87,7 @@ pub fn prepare(server: &Server, environment: &Environment, values: &mut Placehol
     }
     let command = server.preparation(values);
     // Two servers of a duet start at the same time.
-    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut done = lock(&DONE);
     if !done.contains(&command) {
         super::builds::run(Path::new("."), "preparation", &command).with_context(place)?;
         done.push(command);
@@ -102,7 +103,7 @@ fn kept_ledger(ledgers: &Path, spec: &SeededSpec) -> Result<PathBuf> {
     let name = format!("accounts-{accounts}-slots-{slots}-seed-{seed}");
     let path = std::path::absolute(ledgers.join(&name)).context("the working directory has no path")?;
     // Two servers of a duet start at the same time.
-    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut read = lock(&READ);
     let read = read.get_or_insert_default();
     if read.contains(&path) {
         return Ok(path);

@@ -4,7 +4,9 @@ use std::fmt::Result;
 
 use metrics_http::{Collector, DescriptorEncoder, Exposed, Process, Unit, Writer};
 
-use super::{Figures, Sampled, WATCHED, WatchedLoad, WatchedRun, lock};
+use super::{Figures, Sampled, WATCHED, WatchedLoad, WatchedRun};
+use crate::lock;
+use bench_stats::median;
 
 /// Reads the standing of this process's run when it is called.
 #[derive(Debug)]
@@ -35,18 +37,10 @@ impl WatchedRun {
     fn write(&self, writer: &mut Writer<'_>) -> Result {
         let campaign = [([("campaign", self.campaign.as_str())], 1.0)];
         writer.gauges("bench_campaign", "The campaign that runs", None, campaign)?;
-        writer.gauge(
-            "bench_trials_done",
-            "Trials that are done, in earlier parts of the run too",
-            None,
-            self.done,
-        )?;
-        writer.counter(
-            "bench_trials_failed",
-            "Trials that gave no sample, since this start",
-            None,
-            self.failed,
-        )?;
+        let help = "Trials that are done, in earlier parts of the run too";
+        writer.gauge("bench_trials_done", help, None, self.done)?;
+        let help = "Trials that gave no sample, since this start";
+        writer.counter("bench_trials_failed", help, None, self.failed)?;
         let help = "Trials up to the next interim analysis, or in all";
         writer.gauge("bench_trials_known", help, None, self.known)?;
         let seconds = Some(&Unit::Seconds);
@@ -60,19 +54,16 @@ impl WatchedRun {
         let each = |of: fn(&Sampled) -> f64| {
             self.samples.iter().map(move |sampled| (labels(&sampled.load), of(sampled)))
         };
+        let median_rate = |sampled: &Sampled| sampled.median(|one| Some(one.rate)).unwrap_or(f64::NAN);
         let help = "Samples of a load so far";
         writer.gauges("bench_samples", help, None, each(|sampled| sampled.figures.len() as f64))?;
         let help = "Requests a second of the newest trial of a load";
         writer.gauges("bench_last_requests_per_second", help, None, each(|sampled| sampled.last().rate))?;
         let help = "Requests a second of a load: the median of its trials so far";
-        writer.gauges(
-            "bench_requests_per_second",
-            help,
-            None,
-            each(|sampled| sampled.median(|one| one.rate)),
-        )?;
+        writer.gauges("bench_requests_per_second", help, None, each(median_rate))?;
         let seconds = Some(&Unit::Seconds);
-        let cpu = self.samples.iter().filter_map(|sampled| Some((labels(&sampled.load), sampled.cpu_s()?)));
+        let cpu_s = |sampled: &Sampled| sampled.median(|one| one.cpu_s);
+        let cpu = self.samples.iter().filter_map(|sampled| Some((labels(&sampled.load), cpu_s(sampled)?)));
         let help = "Server CPU time for each request: the median of the trials so far";
         writer.gauges("bench_cpu_per_request", help, seconds, cpu)?;
         let latencies = self.samples.iter().flat_map(|sampled| {
@@ -81,7 +72,7 @@ impl WatchedRun {
                 let [server, workload, level] =
                     labels(&sampled.load).map(|(name, value)| (name, value.to_owned()));
                 let labels = [server, workload, level, ("quantile", quantile)];
-                (labels, sampled.median(|one| one.latency_s[place].1))
+                (labels, sampled.median(|one| Some(one.latency_s[place].1)).unwrap_or(f64::NAN))
             })
         });
         let help = "Latency of a load by quantile: the median of its trials so far";
@@ -94,21 +85,11 @@ impl Sampled {
         self.figures[self.figures.len() - 1]
     }
 
-    fn cpu_s(&self) -> Option<f64> {
-        let known: Vec<f64> = self.figures.iter().filter_map(|one| one.cpu_s).collect();
-        (!known.is_empty()).then(|| median(known))
+    /// The median of a figure's known values.
+    fn median(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
+        let known: Vec<f64> = self.figures.iter().filter_map(of).collect();
+        median(&known).map(|median| median.value)
     }
-
-    fn median(&self, of: impl Fn(&Figures) -> f64) -> f64 {
-        median(self.figures.iter().map(of).collect())
-    }
-}
-
-/// The middle one; of an even number, the mean of the two in the middle. There is at least one.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    if values.len() % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) }
 }
 
 #[cfg(test)]
