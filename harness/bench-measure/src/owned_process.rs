@@ -78,18 +78,15 @@ impl Owned {
     ) -> Result<Self> {
         let Limits { open_files, niceness, network, group, folder } = limits;
         let entrances = group.map_or_else(|| Ok(Vec::new()), Cgroup::entrances)?;
-        let processor = match placement {
-            Placement::Free => None,
-            Placement::OneCore | Placement::Duet => Some(
-                host::last_processor()
-                    .context("placement on one core: it is not known which processors the harness may use")?,
-            ),
-        };
-        let only = processor.map(|processor| {
+        let mut only = None;
+        if placement != Placement::Free {
+            let last = host::last_processor();
+            let unknown = "placement on one core: it is not known which processors the harness may use";
+            let processor = last.context(unknown)?;
             let mut set = CpuSet::new();
             set.set(processor);
-            set
-        });
+            only = Some((processor, set));
+        }
         let create =
             |path: &Path| File::create(path).with_context(|| format!("can't create {}", path.display()));
         let stdout = output.stdout.map_or(Ok(Stdio::piped()), |path| create(path).map(Stdio::from))?;
@@ -122,7 +119,7 @@ impl Owned {
                 if niceness > 0 {
                     setpriority_process(None, niceness.into())?;
                 }
-                if let Some(set) = &only {
+                if let Some((_, set)) = &only {
                     sched_setaffinity(None, set)?;
                 }
                 if let Some(network) = network {
@@ -133,9 +130,9 @@ impl Owned {
                 Ok(())
             });
         }
-        let child = command.spawn().with_context(|| match processor {
-            None => format!("can't start {}", program.display()),
-            Some(processor) => format!("can't start {} on processor {processor}", program.display()),
+        let child = command.spawn().with_context(|| {
+            let place = only.map_or_else(String::new, |(processor, _)| format!(" on processor {processor}"));
+            format!("can't start {}{place}", program.display())
         })?;
         children().running.insert(child.id());
         Ok(Self { child, ended: None })

@@ -19,13 +19,13 @@ use crate::link::{self, Link};
 use crate::metrics;
 use crate::owned_process::{Limits, Output, Owned, describe};
 use crate::watch::{self, Listed};
-use bench_model::config::{Environment, Ready, ReadyLine, Server};
+use bench_model::config::{Environment, Ready, ReadyLine, RunningAt, Server};
 use bench_model::target::Target;
 use bench_model::transport::Transport;
 use bench_model::workload::Opening;
 use bench_system::cgroup::{Cgroup, OutOfMemory, Usage};
 use bench_system::foreign_text::{bounded, last_line};
-use bench_system::interrupt::Interrupt;
+use bench_system::interrupt::{Interrupt, Interrupted};
 use bench_system::probe::listening_process::connections_to;
 use bench_system::probe::resources::settle;
 
@@ -113,30 +113,12 @@ impl Subject {
         };
         let listen = match &server.ready {
             Ready::Line(_) => any_port.clone(),
+            Ready::Running(at) => return Self::running(server, at, interrupt),
             // In a namespace that was just made all ports are free; a gateway's upstream is in the same one.
             Ready::Connect {} | Ready::Health {} | Ready::Call(_) if link.is_some() => {
                 format!("{}:{}", link::SERVER, ONLY_PORT - u16::from(server.upstream.is_some()))
             }
             Ready::Connect {} | Ready::Health {} | Ready::Call(_) => free_address(&any_port)?,
-            Ready::Running(at) => {
-                let found = server.target_at(&at.url).and_then(|target| find_running(&target));
-                let (target, process) = found.with_context(|| format!("server {}", server.name))?;
-                if let Some(pid) = process.pid() {
-                    all_closed(pid, target.addr(), interrupt)?;
-                }
-                let ready = serde_json::json!({ "running": at.url });
-                return Ok(Self {
-                    target,
-                    process,
-                    metrics: None,
-                    ready,
-                    upstream: None,
-                    link: None,
-                    group: None,
-                    _files: None,
-                    _listed: None,
-                });
-            }
         };
         let program = server.find_program()?;
         let mut values = server.placeholders(environment, &listen, &opening.body);
@@ -156,19 +138,15 @@ impl Subject {
         for arg in args.iter_mut().filter(|arg| *arg == LOOPBACK) {
             arg.clone_from(&any_port);
         }
-        let mut process = Owned::spawn_with(
-            &program,
-            &args,
-            &Output { stdout: None, stderr },
-            environment.placement,
-            Limits {
-                open_files: server.open_files,
-                group: group.as_ref(),
-                network: link.map(|link| link.server_namespace()),
-                folder: server.checkout.as_deref().map(Path::new),
-                ..Limits::default()
-            },
-        )?;
+        let limits = Limits {
+            open_files: server.open_files,
+            group: group.as_ref(),
+            network: link.map(|link| link.server_namespace()),
+            folder: server.checkout.as_deref().map(Path::new),
+            ..Limits::default()
+        };
+        let output = Output { stdout: None, stderr };
+        let mut process = Owned::spawn_with(&program, &args, &output, environment.placement, limits)?;
         let found = wait_until_ready(&mut process, server, &listen, interrupt);
         let (addr, metrics, ready) = found
             .map_err(|error| with_last_line(error, stderr, server))
@@ -179,16 +157,27 @@ impl Subject {
         let metrics = metrics.map(|addr| metrics::at(&addr));
         let target = match transport {
             Transport::Http => server.listening_at(&addr),
-            Transport::WebSocket => match server.websocket_at(&addr) {
-                Some(target) => target,
-                None => websocket(server, &ready, &listen)
-                    .map_err(|error| with_last_line(error, stderr, server))?,
-            },
+            Transport::WebSocket => server
+                .websocket_at(&addr)
+                .map_or_else(|| websocket(server, &ready, &listen), Ok)
+                .map_err(|error| with_last_line(error, stderr, server))?,
             Transport::Ipc => Target::unix(values.get("ipc").context("its arguments have no {ipc}")?),
         };
         let target = target.with_access(&server.access());
         let (process, link) = (Process::Owned(process), link.cloned());
         Ok(Self { target, process, metrics, ready, upstream, link, group, _files: files, _listed: listed })
+    }
+
+    /// One that runs already.
+    fn running(server: &Server, at: &RunningAt, interrupt: &Interrupt) -> Result<Self> {
+        let found = server.target_at(&at.url).and_then(|target| find_running(&target));
+        let (target, process) = found.with_context(|| format!("server {}", server.name))?;
+        if let Some(pid) = process.pid() {
+            all_closed(pid, target.addr(), interrupt)?;
+        }
+        let ready = serde_json::json!({ "running": at.url });
+        let (metrics, upstream, link, group, _files, _listed) = (None, None, None, None, None, None);
+        Ok(Self { target, process, metrics, ready, upstream, link, group, _files, _listed })
     }
 
     /// Its process id; `None` where no process of this machine is known to be it.
@@ -218,10 +207,8 @@ fn killed(group: Option<&Cgroup>) -> Option<anyhow::Error> {
 /// Where a server that is ready takes WebSocket connections.
 fn websocket(server: &Server, ready: &Value, listen: &str) -> Result<Target> {
     let place = server.ws().context("servers.toml does not say where its ready line names a WebSocket")?;
-    let url = ready.pointer(place).and_then(Value::as_str);
-    let url =
-        url.with_context(|| format!("its ready line has no {place}: {}", bounded(&ready.to_string())))?;
-    let target = Target::parse(url)?;
+    let lacks = || format!("its ready line has no {place}: {}", bounded(&ready.to_string()));
+    let target = Target::parse(ready.pointer(place).and_then(Value::as_str).with_context(lacks)?)?;
     let is_own = matches!(&server.ready, Ready::Line(places) if places.i_own_this_target);
     check_place(&target, place, listen, is_own)?;
     Ok(target)
@@ -325,22 +312,22 @@ fn read_ready_line(
     })?;
     let line =
         line.with_context(|| format!("it was not ready within {READY_WITHIN:?}; {}", first.unended()))?;
-    let shown = || bounded(&line);
+    let shown = bounded(&line);
     let ready: Value =
-        serde_json::from_str(&line).map_err(|_| anyhow!("its ready line is not JSON: {:?}", shown()))?;
-    let text = |pointer: &str| ready.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let addr =
-        text(&places.addr).with_context(|| format!("its ready line has no {}: {}", places.addr, shown()))?;
-    let metrics = places.metrics.as_deref().and_then(text);
-    let named = [(Some(&addr), Some(&places.addr)), (metrics.as_ref(), places.metrics.as_ref())];
-    for (addr, pointer) in named.into_iter().filter_map(|(addr, pointer)| addr.zip(pointer)) {
+        serde_json::from_str(&line).map_err(|_| anyhow!("its ready line is not JSON: {shown:?}"))?;
+    let text = |pointer: &str| -> Result<Option<String>> {
+        let Some(addr) = ready.pointer(pointer).and_then(Value::as_str) else { return Ok(None) };
         check_place(&Target::http(addr), pointer, listen, places.i_own_this_target)?;
-    }
+        Ok(Some(addr.to_owned()))
+    };
+    let addr = text(&places.addr)?;
+    let addr = addr.with_context(|| format!("its ready line has no {}: {shown}", places.addr))?;
+    let metrics = places.metrics.as_deref().map(text).transpose()?.flatten();
     Ok((addr, metrics, ready))
 }
 
 fn with_last_line(error: anyhow::Error, stderr: &Path, server: &Server) -> anyhow::Error {
-    if error.is::<bench_system::interrupt::Interrupted>() {
+    if error.is::<Interrupted>() {
         return error;
     }
     let said = last_line(stderr).map_or_else(String::new, |last| format!(": {last}"));

@@ -105,13 +105,11 @@ impl Truths {
                 None => {
                     // A ledger may be too short for what its servers do not get.
                     let is_it = |server: &&Server| Source::of(server, environment) == source;
-                    let get = |name: &str| {
-                        plan.servers
-                            .iter()
-                            .filter(is_it)
-                            .any(|server| plan.campaign.sends(&server.name, name))
+                    let its = plan.servers.iter().filter(is_it);
+                    let is_sent = |workload: &Workload| {
+                        its.clone().any(|server| plan.campaign.sends(&server.name, &workload.name))
                     };
-                    let other = Self::of_source(plan, &source, |workload| get(&workload.name));
+                    let other = Self::of_source(plan, &source, is_sent);
                     Arc::new(other.with_context(|| format!("server {}", server.name))?)
                 }
             };
@@ -139,8 +137,8 @@ impl Truths {
             let known = requests.source.known(&self.state, seed);
             requests.known = left_open(known.with_context(|| format!("workload {name}"))?, self.any_context);
         }
-        let state = Arc::clone(&self.state);
-        Ok(Self { state, any_context: self.any_context, workloads, others: BTreeMap::new() })
+        let (state, any_context) = (Arc::clone(&self.state), self.any_context);
+        Ok(Self { state, any_context, workloads, others: BTreeMap::new() })
     }
 
     /// The true answers of a server, which may be its own.

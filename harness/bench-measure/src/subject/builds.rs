@@ -18,12 +18,9 @@ const QUOTED: usize = 3;
 /// Builds servers, each command once. What they print goes to the terminal. All of their programs are there then.
 pub fn build(servers: &[Server]) -> Result<()> {
     build_in(Path::new("."), servers)?;
-    let started = |server: &&Server| server.running_at().is_none();
-    servers
-        .iter()
-        .flat_map(Server::and_upstream)
-        .filter(started)
-        .try_for_each(|server| server.find_program().map(drop))
+    let all = servers.iter().flat_map(Server::and_upstream);
+    let mut started = all.filter(|server| server.running_at().is_none());
+    started.try_for_each(|server| server.find_program().map(drop))
 }
 
 /// The same in the folder of another checkout of the repository.

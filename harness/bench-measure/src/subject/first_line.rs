@@ -70,11 +70,8 @@ impl FirstLine {
         let end = self.so_far.iter().position(|byte| *byte == b'\n');
         Ok(match end.or((is_closed && !self.so_far.is_empty()).then_some(self.so_far.len())) {
             _ if end.unwrap_or(self.so_far.len()) as u64 >= MOST_READ => {
-                bail!(
-                    "its first line does not end within {}, and should be its ready line: {}",
-                    bytes(MOST_READ as f64),
-                    bounded(&self.text())
-                )
+                let (most, text) = (bytes(MOST_READ as f64), bounded(&self.text()));
+                bail!("its first line does not end within {most}, and should be its ready line: {text}")
             }
             Some(end) => {
                 self.so_far.truncate(end);
@@ -87,14 +84,11 @@ impl FirstLine {
 
     /// What is there of a line that has no end, for a person.
     pub fn unended(&self) -> String {
-        match self.so_far.len() {
-            0 => "it printed nothing".to_owned(),
-            length => format!(
-                "its first line has no end after {} bytes: {}",
-                count(length as u64),
-                bounded(&self.text())
-            ),
+        let (length, text) = (count(self.so_far.len() as u64), bounded(&self.text()));
+        if self.so_far.is_empty() {
+            return "it printed nothing".to_owned();
         }
+        format!("its first line has no end after {length} bytes: {text}")
     }
 
     fn text(&self) -> String {

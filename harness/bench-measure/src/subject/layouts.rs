@@ -39,12 +39,12 @@ pub fn build_in(root: &Path, servers: &[&Server], layouts: Layouts) -> Result<()
     fs::set_permissions(&linker, fs::Permissions::from_mode(0o755)).with_context(place)?;
     let mut builds: Vec<Server> = Vec::new();
     for &server in servers {
+        let mut add = |build| builds.push(Server { build, ..server.clone() });
         if layouts.numbers().any(|number| !root.join(layouts.program(server, number)).is_file()) {
             // Cargo knows of no layout, and would link none where the source is the same.
-            builds.push(Server { build: clean_command(server), ..server.clone() });
+            add(clean_command(server));
         }
-        let of = |aligned| Server { build: command(server, layouts, aligned), ..server.clone() };
-        builds.extend([of(false), of(true)]);
+        [false, true].into_iter().for_each(|aligned| add(command(server, layouts, aligned)));
     }
     super::build_in(root, &builds)?;
     for program in servers.iter().flat_map(|server| layouts.numbers().map(|n| layouts.program(server, n))) {

@@ -86,22 +86,18 @@ pub fn find_running(target: &Target) -> Result<(Target, Process)> {
         let process = if may_be_inspected { Process::Running(Adopted::new(pid)) } else { Process::Elsewhere };
         return Ok((target.clone(), process));
     }
-    let addresses = target.addresses()?;
-    let answers = |addr: &&SocketAddr| TcpStream::connect_timeout(addr, CONNECTS_WITHIN).is_ok();
-    let addr = addresses.iter().find(answers);
-    let addr = addr.with_context(nobody)?;
+    let answers = |addr: &SocketAddr| TcpStream::connect_timeout(addr, CONNECTS_WITHIN).is_ok();
+    let addr = target.addresses()?.into_iter().find(answers).with_context(nobody)?;
     // Another machine's port may be taken here as well, on all addresses.
     let is_here = TcpListener::bind((addr.ip(), 0)).is_ok();
     let pid = match addr {
-        SocketAddr::V4(addr) if is_here => listener_at(*addr),
+        SocketAddr::V4(addr) if is_here => listener_at(addr),
         _ => None,
     };
-    Ok(match pid {
-        // A certificate is for a name.
-        Some(pid) if target.is_encrypted() => (target.clone(), Process::Running(Adopted::new(pid))),
-        Some(pid) => (target.resolved(*addr), Process::Running(Adopted::new(pid))),
-        None => (target.clone(), Process::Elsewhere),
-    })
+    let Some(pid) = pid else { return Ok((target.clone(), Process::Elsewhere)) };
+    // A certificate is for a name.
+    let target = if target.is_encrypted() { target.clone() } else { target.resolved(addr) };
+    Ok((target, Process::Running(Adopted::new(pid))))
 }
 
 /// How long a server that runs already may take to accept a connection.

@@ -55,10 +55,8 @@ impl Checkout {
     /// of an earlier call.
     pub fn new(commit: &str) -> Result<Self> {
         let below = git(&["rev-parse", "--show-prefix"])?;
-        ensure!(
-            below.is_empty(),
-            "{below} is a folder of a repository; start a gate in the repository's root"
-        );
+        let hint = "start a gate in the repository's root";
+        ensure!(below.is_empty(), "{below} is a folder of a repository; {hint}");
         let lock = lock(Path::new(FOLDER))?;
         let folder = Path::new(FOLDER).join(short(commit));
         if folder.exists() {
@@ -95,16 +93,16 @@ impl Checkout {
     pub fn take_built(&self, from: &str, but: &str) -> Result<()> {
         let to = self.folder.join(from);
         fs::create_dir_all(&to).with_context(|| format!("can't create {}", to.display()))?;
-        let entries = fs::read_dir(from).with_context(|| format!("can't read {from}"))?;
-        for entry in entries {
-            let entry = entry.with_context(|| format!("can't read {from}"))?;
+        let context = || format!("can't read {from}");
+        for entry in fs::read_dir(from).with_context(context)? {
+            let entry = entry.with_context(context)?;
             if entry.file_name() == but {
                 continue;
             }
-            let status =
-                Command::new("cp").args(["--archive", "--reflink=auto"]).arg(entry.path()).arg(&to).status();
-            let status = status.context("can't start cp")?;
-            ensure!(status.success(), "can't copy {} to {}", entry.path().display(), to.display());
+            let mut copy = Command::new("cp");
+            let copied = copy.args(["--archive", "--reflink=auto"]).arg(entry.path()).arg(&to).status();
+            let is_copied = copied.context("can't start cp")?.success();
+            ensure!(is_copied, "can't copy {} to {}", entry.path().display(), to.display());
         }
         let now = SystemTime::now();
         let folder = self.folder.to_str().context("the path is not UTF-8")?;
@@ -124,18 +122,14 @@ impl Checkout {
 fn lock(folder: &Path) -> Result<File> {
     fs::create_dir_all(folder).with_context(|| format!("can't create {}", folder.display()))?;
     let path = folder.join("lock");
-    let file = File::create(&path).with_context(|| format!("can't create {}", path.display()))?;
+    let (created, path) = (File::create(&path), path.display());
+    let file = created.with_context(|| format!("can't create {path}"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            bail!(
-                "another gate runs in this repository, as the lock on {} says; wait for its end",
-                path.display()
-            )
+            bail!("another gate runs in this repository, as the lock on {path} says; wait for its end")
         }
-        Err(TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("can't lock {}", path.display()))
-        }
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("can't lock {path}")),
     }
 }
 
@@ -152,7 +146,7 @@ fn check_own(folder: &Path, commit: &str) -> Result<()> {
 }
 
 fn remove(folder: &Path) -> Result<()> {
-    let Some(path) = folder.to_str() else { bail!("the path is not UTF-8") };
+    let path = folder.to_str().context("the path is not UTF-8")?;
     git(&["worktree", "remove", "--force", path]).map(drop)
 }
 

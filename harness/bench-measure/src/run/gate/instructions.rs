@@ -54,11 +54,8 @@ impl Counter<'_> {
     /// # Errors
     /// The server does not start under valgrind, or answers wrongly.
     pub fn per_request(self, server: &Server) -> Result<f64> {
-        let of = |requests| {
-            let counted = self.with(server, requests);
-            counted
-                .with_context(|| format!("{}: counting instructions of {}", server.name, self.workload.name))
-        };
+        let context = || format!("{}: counting instructions of {}", server.name, self.workload.name);
+        let of = |requests| self.with(server, requests).with_context(context);
         let (once, twice) = (of(REQUESTS)?, of(2 * REQUESTS)?);
         ensure!(twice > once, "{}: callgrind counted no instructions of requests", server.name);
         Ok((twice - once) as f64 / REQUESTS as f64)
@@ -68,12 +65,8 @@ impl Counter<'_> {
     fn with(self, server: &Server, requests: u64) -> Result<u64> {
         let Self { workload, environment, folder, interrupt } = self;
         // One worker: what idle ones do depends on time.
-        let environment = Environment {
-            tuning: Tuning::Equal,
-            threads: Some(1),
-            accounts: ACCOUNTS,
-            ..environment.clone()
-        };
+        let (tuning, threads, accounts) = (Tuning::Equal, Some(1), ACCOUNTS);
+        let environment = Environment { tuning, threads, accounts, ..environment.clone() };
         let known = truth_of(server, workload, &environment)?;
         let program = server.find_program()?.to_string_lossy().into_owned();
         let file = |what| folder.join(format!("callgrind-{}-{}.{what}", server.name, workload.name));

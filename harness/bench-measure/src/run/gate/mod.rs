@@ -97,17 +97,14 @@ impl Question<'_> {
     }
 
     fn servers(&self) -> Result<Vec<Server>> {
-        let names = self.servers.iter().map(String::as_str);
-        let names: Vec<&str> = if self.servers.is_empty() { SERVERS.to_vec() } else { names.collect() };
-        let server = |name: &str| {
+        let shipped = SERVERS.iter().copied().filter(|_| self.servers.is_empty());
+        let server = |name| {
             let server = self.entries().server(name)?;
-            ensure!(
-                server.running_at().is_none(),
-                "server {name}: runs already, and a gate starts both of its sides"
-            );
+            let runs = server.running_at().is_some();
+            ensure!(!runs, "server {name}: runs already, and a gate starts both of its sides");
             Ok(server)
         };
-        names.into_iter().map(server).collect()
+        self.servers.iter().map(String::as_str).chain(shipped).map(server).collect()
     }
 
     /// A request: that of the servers' own folder before the harness's.
@@ -128,15 +125,15 @@ impl Sides {
         if !question.workloads.is_empty() {
             campaign.workloads = question.workloads.to_vec();
         }
-        let workloads =
-            campaign.workloads.iter().map(|name| question.workload(name)).collect::<Result<_>>()?;
+        let workloads = campaign.workloads.iter().map(|name| question.workload(name));
+        let workloads = workloads.collect::<Result<_>>()?;
         let checkout = Checkout::new(commit)?;
         let (mut pairs, mut same) = (Vec::new(), Vec::new());
         for mut now in servers {
             let mut base = at_base(&checkout, question.entries(), &now)?;
             if question.without_counters {
-                for side in [&mut now, &mut base] {
-                    if let Ready::Line(places) = &mut side.ready {
+                for ready in [&mut now.ready, &mut base.ready] {
+                    if let Ready::Line(places) = ready {
                         places.metrics = None;
                     }
                 }
@@ -218,12 +215,10 @@ impl Sides {
         let servers: Vec<Server> =
             self.pairs.iter().flat_map(|pair| [pair.now.clone(), pair.base.clone()]).collect();
         let names = |pair: &Pair| (pair.now.name.clone(), pair.base.name.clone());
+        let (base, is_drawn) = (self.base(), servers.iter().any(|server| self.layouts_of(server).is_some()));
         let campaign = Campaign {
             name: "gate".to_owned(),
-            why: format!(
-                "Each server against itself at {}, the two at the same time on one core.",
-                self.base()
-            ),
+            why: format!("Each server against itself at {base}, the two at the same time on one core."),
             servers: servers.iter().map(|server| server.name.clone()).collect(),
             comparisons: self.pairs.iter().map(names).collect(),
             baseline: None,
@@ -234,7 +229,7 @@ impl Sides {
             max_blocks: MOST_BLOCKS,
             max_minutes: Some(minutes),
             environment,
-            layouts: self.drawn.filter(|_| servers.iter().any(|server| self.layouts_of(server).is_some())),
+            layouts: self.drawn.filter(|_| is_drawn),
             ..self.campaign.clone()
         };
         campaign.check().context("gate")?;
@@ -253,13 +248,9 @@ impl Sides {
             let counter = Counter { workload, environment, folder: &outputs, interrupt };
             for Pair { now, base } in self.pairs.iter().filter(|pair| self.is_drawn(pair)) {
                 let of = |server: &Server| counter.per_request(&layouts::in_layout(server, LAYOUTS, 1));
-                bench_system::note!("counting instructions of {} {}", now.name, workload.name);
-                counted.push(Counted {
-                    server: now.name.clone(),
-                    workload: workload.name.clone(),
-                    before: of(base)?,
-                    now: of(now)?,
-                });
+                let (server, workload) = (now.name.clone(), workload.name.clone());
+                bench_system::note!("counting instructions of {server} {workload}");
+                counted.push(Counted { server, workload, before: of(base)?, now: of(now)? });
             }
         }
         Ok(counted)
@@ -271,11 +262,11 @@ impl Sides {
 fn at_base(checkout: &Checkout, entries: &ConfigDir, now: &Server) -> Result<Server> {
     let base = checkout.at_same_place(&entries.0).and_then(|folder| ConfigDir(folder).server(&now.name).ok());
     let base = base.unwrap_or_else(|| now.clone());
-    let folder = checkout.folder.to_str().context("the path is not UTF-8")?;
+    let (folder, short) = (checkout.folder.to_str().context("the path is not UTF-8")?, checkout.short());
     Ok(Server {
         name: format!("{}-base", now.name),
-        title: format!("{}, at {}", base.title, checkout.short()),
-        label: Some(format!("{} at {}", base.label(), checkout.short())),
+        title: format!("{}, at {short}", base.title),
+        label: Some(format!("{} at {short}", base.label())),
         program: match base.program.starts_with('/') {
             true => base.program,
             false => format!("{folder}/{}", base.program),

@@ -43,8 +43,7 @@ pub(super) struct Capture {
 impl Bench<'_> {
     /// Begins to record the packets of a server's port, where the campaign requests it. The outer error ends the run.
     pub(super) fn capture(&self, trial: &Trial, target: &Target) -> Result<Option<Result<Capture>>> {
-        let open = self.plan.campaign.open.as_ref();
-        if !open.is_some_and(|open| open.wire) {
+        if !self.plan.campaign.open.as_ref().is_some_and(|open| open.wire) {
             return Ok(None);
         }
         let [noted, stderr] = ["wire.pcap", "wire.stderr"].map(|what| self.folder.tool_output(trial, what));
@@ -70,13 +69,15 @@ impl Capture {
         let Ok(mut capture) = begun else { return Ok(begun) };
         let listens = interrupt.wait(READY, || {
             let ended = capture.tcpdump.ended()?.is_some();
-            Ok((ended || capture.said("listening on")).then_some(!ended))
+            let listens = || beginning_of(&capture.stderr.0).is_ok_and(|said| said.contains("listening on"));
+            Ok((ended || listens()).then_some(!ended))
         })?;
-        Ok(match listens {
-            Some(true) => Ok(capture),
-            Some(false) => Err(capture.complaint("it ended at once")),
-            None => Err(capture.complaint("it did not begin in time")),
-        })
+        let why = match listens {
+            Some(true) => return Ok(Ok(capture)),
+            Some(false) => "it ended at once",
+            None => "it did not begin in time",
+        };
+        Ok(Err(capture.complaint(why)))
     }
 
     fn spawn(addr: &str, noted: PathBuf, stderr: PathBuf) -> Result<Self> {
@@ -102,10 +103,6 @@ impl Capture {
         })
     }
 
-    fn said(&self, words: &str) -> bool {
-        beginning_of(&self.stderr.0).is_ok_and(|said| said.contains(words))
-    }
-
     fn complaint(&self, what: &str) -> anyhow::Error {
         let said = last_line(&self.stderr.0).map_or_else(String::new, |said| format!(": {said}"));
         anyhow!("{TCPDUMP}: {what}{said}")
@@ -113,14 +110,11 @@ impl Capture {
 
     /// What was noted.
     fn read(&self) -> Result<Wire> {
-        let said = fs::read_to_string(&self.stderr.0)
-            .with_context(|| format!("can't read {}", self.stderr.0.display()))?;
+        let said = fs::read_to_string(&self.stderr.0);
+        let said = said.with_context(|| format!("can't read {}", self.stderr.0.display()))?;
         whole(&said).context(TCPDUMP)?;
-        let printed = Command::new(TCPDUMP)
-            .args(PRINT)
-            .arg(&self.noted.0)
-            .output()
-            .with_context(|| format!("can't start {TCPDUMP}"))?;
+        let printed = Command::new(TCPDUMP).args(PRINT).arg(&self.noted.0).output();
+        let printed = printed.with_context(|| format!("can't start {TCPDUMP}"))?;
         ensure!(printed.status.success(), "{TCPDUMP} can't read {}", self.noted.0.display());
         seen(&String::from_utf8_lossy(&printed.stdout), self.port)
     }
