@@ -71,11 +71,10 @@ pub fn carry_out(share: &Share, interrupt: &Interrupt) -> Result<()> {
         ensure!(ranks == hosts, "its launcher has {ranks} hosts, and the plan {hosts}");
         check_open_files(plan.load.share(rank, plan.hosts).connections, host::open_files())?;
         let (start, tools) = (now + until_start, same_programs(&plan)?);
-        let agent = Agent { plan: &plan, rank, folder: &folder, tools, start, interrupt };
-        let prepared = agent.prepare()?;
-        clock = agent.compare_clocks()?;
+        let prepared = prepare(&plan, rank, &folder)?;
+        clock = compare_clocks(&folder, rank, start, interrupt)?;
         check_clock(clock, &plan)?;
-        agent.measure(&prepared)
+        measure(&tools, &prepared, start, interrupt)
     };
     let done = while_it_holds(&share.plan, &text, interrupt, work);
     // A load that is repeated has the same folder, and its results are not this agent's to write.
@@ -193,67 +192,56 @@ fn check_clock(clock: Option<Clock>, plan: &SharedLoad) -> Result<()> {
     Ok(())
 }
 
-struct Agent<'a> {
-    plan: &'a SharedLoad,
-    rank: u32,
-    folder: &'a RunFolder,
-    tools: Tools,
-    start: Instant,
-    interrupt: &'a Interrupt,
+/// Writes the load tool's input.
+fn prepare(plan: &SharedLoad, rank: u32, folder: &RunFolder) -> Result<Prepared> {
+    let stem = folder.0.join(of_rank(rank, ""));
+    let mut template = PathBuf::new();
+    if let Some((_, content)) = plan.tool.driver().template() {
+        let name = of_rank(rank, ".template");
+        template = folder.0.join(&name);
+        folder.write_derived(&name, content)?;
+    }
+    let order = Order::new("share", plan.tool, plan.load.share(rank, plan.hosts));
+    let prepare = |bodies: &mut Bodies<'_>| {
+        Ok(Prepared::new(order, plan.niceness, template, stem, &plan.url, &[], bodies)?)
+    };
+    if let Some(body) = &plan.body {
+        return prepare(&mut Bodies::One(body));
+    }
+    let path = folder.0.join(of_rank(rank, BODIES));
+    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    prepare(&mut Bodies::Stream(&mut text.lines().map(str::to_owned)))
 }
 
-impl Agent<'_> {
-    /// Writes its load tool's input.
-    fn prepare(&self) -> Result<Prepared> {
-        let Self { plan, rank, folder, .. } = self;
-        let stem = folder.0.join(of_rank(*rank, ""));
-        let mut template = PathBuf::new();
-        if let Some((_, content)) = plan.tool.driver().template() {
-            let name = of_rank(*rank, ".template");
-            template = folder.0.join(&name);
-            folder.write_derived(&name, content)?;
-        }
-        let load = plan.load.share(*rank, plan.hosts);
-        let order = Order::new("share", plan.tool, load);
-        let prepare = |bodies: &mut Bodies<'_>| {
-            Ok(Prepared::new(order, plan.niceness, template, stem, &plan.url, &[], bodies)?)
-        };
-        match &plan.body {
-            Some(body) => prepare(&mut Bodies::One(body)),
-            None => {
-                let path = folder.0.join(of_rank(*rank, BODIES));
-                let text =
-                    fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
-                prepare(&mut Bodies::Stream(&mut text.lines().map(str::to_owned)))
-            }
-        }
-    }
+/// Greets the harness and waits for its reply, until the start is near.
+fn compare_clocks(
+    folder: &RunFolder,
+    rank: u32,
+    start: Instant,
+    interrupt: &Interrupt,
+) -> Result<Option<Clock>> {
+    let hello = Hello { at_us: unix_us(SystemTime::now()) };
+    folder.write_derived(&of_rank(rank, HELLO), &serde_json::to_string(&hello)?)?;
+    let left = start.saturating_duration_since(Instant::now()).saturating_sub(SETTLES_IN);
+    interrupt.wait(left, || {
+        let reply = folder.read_json::<Reply>(&of_rank(rank, REPLY)).ok();
+        Ok(reply.map(|reply| Clock::compared(hello, reply, unix_us(SystemTime::now()))))
+    })
+}
 
-    /// Greets the harness and waits for its reply, until the start is near.
-    fn compare_clocks(&self) -> Result<Option<Clock>> {
-        let hello = Hello { at_us: unix_us(SystemTime::now()) };
-        self.folder.write_derived(&of_rank(self.rank, HELLO), &serde_json::to_string(&hello)?)?;
-        let left = self.start.saturating_duration_since(Instant::now()).saturating_sub(SETTLES_IN);
-        self.interrupt.wait(left, || {
-            let reply = self.folder.read_json::<Reply>(&of_rank(self.rank, REPLY)).ok();
-            Ok(reply.map(|reply| Clock::compared(hello, reply, unix_us(SystemTime::now()))))
-        })
-    }
-
-    /// Runs the load tool from the start on.
-    fn measure(&self, prepared: &Prepared) -> Result<Done> {
-        let runner = Runner { tools: &self.tools, placement: Placement::Free, interrupt: self.interrupt };
-        let left = || self.start.saturating_duration_since(Instant::now());
-        ensure!(!left().is_zero(), "late: it was not ready at the start time");
-        // A wait that sees Ctrl-C, and the last moments in one sleep.
-        self.interrupt.wait(left().saturating_sub(Duration::from_millis(10)), || Ok(None::<()>))?;
-        std::thread::sleep(left());
-        let late_us = self.start.elapsed().as_secs_f64() * 1e6;
-        let ran = runner.put_on(prepared)?;
-        let mut sample = runner.read(prepared, &ran)?;
-        let histogram = sample.details.histogram.take();
-        Ok(Done::Measured(Measured { sample: Box::new(sample), histogram, cpu: ran.cpu, late_us }))
-    }
+/// Runs the load tool from the start on.
+fn measure(tools: &Tools, prepared: &Prepared, start: Instant, interrupt: &Interrupt) -> Result<Done> {
+    let runner = Runner { tools, placement: Placement::Free, interrupt };
+    let left = || start.saturating_duration_since(Instant::now());
+    ensure!(!left().is_zero(), "late: it was not ready at the start time");
+    // A wait that sees Ctrl-C, and the last moments in one sleep.
+    interrupt.wait(left().saturating_sub(Duration::from_millis(10)), || Ok(None::<()>))?;
+    std::thread::sleep(left());
+    let late_us = start.elapsed().as_secs_f64() * 1e6;
+    let ran = runner.put_on(prepared)?;
+    let mut sample = runner.read(prepared, &ran)?;
+    let histogram = sample.details.histogram.take();
+    Ok(Done::Measured(Measured { sample: Box::new(sample), histogram, cpu: ran.cpu, late_us }))
 }
 
 #[cfg(test)]

@@ -36,56 +36,56 @@ pub(super) struct Call<'a> {
     pub block: u32,
     pub workload: &'a Workload,
     pub rung: Rung,
+    /// How often.
+    pub requests: u64,
+    /// Accounts of the ledger that it is called on.
+    pub accounts: usize,
 }
 
 impl Part<'_> {
     /// Calls the programs. Whatever goes wrong with one becomes its observation.
     ///
     /// # Errors
-    /// An interrupt, or a workload that the plan lacks.
-    pub(super) fn in_process(&self, call: &Call<'_>, truths: &Truths) -> Result<Vec<InProcessObservation>> {
-        let requests =
-            self.why_plan.why.in_process_requests(truths.answer_bytes(&call.workload.name)?.unwrap_or(0));
+    /// An interrupt.
+    pub(super) fn in_process(&self, call: &Call<'_>) -> Result<Vec<InProcessObservation>> {
         let programs =
             self.stage.plan.servers.iter().filter_map(|server| Some((server, server.in_process.as_ref()?)));
         // All are started before any is waited for.
         let started: Vec<(&Server, Result<Owned>)> =
-            programs.map(|(server, program)| (server, self.spawn(call, server, program, requests))).collect();
+            programs.map(|(server, program)| (server, self.spawn(call, server, program))).collect();
         let mut observations = Vec::new();
         for (server, process) in started {
-            let measured = process.and_then(|process| self.finish(call, server, process, requests));
+            let measured = process.and_then(|process| self.finish(call, server, process));
             let measured = measured.map(|ns| InProcessOutcome::Measured { cpu_ns_per_request: ns });
             let outcome = recorded(measured, |reason| InProcessOutcome::Failed { reason })?;
-            let Call { block, workload, rung } = *call;
+            let Call { block, workload, rung, .. } = *call;
             let (server, workload) = (server.name.clone(), workload.name.clone());
             observations.push(InProcessObservation { block, server, workload, rung, outcome });
         }
         Ok(observations)
     }
 
+    /// How often a call is made at a time: the less often, the longer its answer is.
+    pub(super) fn requests(&self, workload: &Workload, truths: &Truths) -> Result<u64> {
+        let bytes = truths.answer_bytes(&workload.name)?.unwrap_or(0);
+        Ok(self.why_plan.why.in_process_requests(bytes))
+    }
+
     fn file(&self, call: &Call<'_>, server: &Server, what: &str) -> std::path::PathBuf {
-        let Call { block, workload, rung } = call;
+        let Call { block, workload, rung, .. } = call;
         let name = format!("in-process-b{block}-{}-{}-{}.{what}", server.name, workload.name, rung.flag());
         self.stage.folder.0.join("tool-output").join(name)
     }
 
-    fn spawn(&self, call: &Call<'_>, server: &Server, program: &InProcess, requests: u64) -> Result<Owned> {
+    fn spawn(&self, call: &Call<'_>, server: &Server, program: &InProcess) -> Result<Owned> {
         let path = existing(program)?;
         let (stdout, stderr) = (self.file(call, server, "ndjson"), self.file(call, server, "stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
-        let environment = &self.stage.plan.campaign.environment;
-        let (accounts, repeats) = (environment.accounts, self.why_plan.why.repeats);
-        let args = self.arguments(call, program, requests, accounts, repeats)?;
-        Owned::spawn(path, &args, &output, environment.placement)
+        let args = self.arguments(call, program, self.why_plan.why.repeats)?;
+        Owned::spawn(path, &args, &output, self.stage.plan.campaign.environment.placement)
     }
 
-    fn finish(
-        &self,
-        call: &Call<'_>,
-        server: &Server,
-        mut process: Owned,
-        requests: u64,
-    ) -> Result<Vec<f64>> {
+    fn finish(&self, call: &Call<'_>, server: &Server, mut process: Owned) -> Result<Vec<f64>> {
         let stderr = self.file(call, server, "stderr");
         let status = process.wait_through(Duration::ZERO, LIMIT, self.stage.interrupt)?;
         let status = status.with_context(|| format!("it did not end within {LIMIT:?}"))?;
@@ -93,26 +93,19 @@ impl Part<'_> {
         ensure!(status.success(), "{}: {}", describe(status), said());
         remove_if_empty(&stderr);
         let text = fs::read_to_string(self.file(call, server, "ndjson")).context("it printed nothing")?;
-        read(&text, &server.name, call.rung, requests)
+        read(&text, &server.name, call.rung, call.requests)
     }
 
-    fn arguments(
-        &self,
-        call: &Call<'_>,
-        program: &InProcess,
-        requests: u64,
-        accounts: usize,
-        repeats: u32,
-    ) -> Result<Vec<String>> {
+    fn arguments(&self, call: &Call<'_>, program: &InProcess, repeats: u32) -> Result<Vec<String>> {
         let environment = &self.stage.plan.campaign.environment;
         let mut args = program.args.clone();
         let flags = [
             ("--rung", call.rung.flag().to_owned()),
             ("--request", call.workload.body()?.to_owned()),
-            ("--accounts", accounts.to_string()),
+            ("--accounts", call.accounts.to_string()),
             ("--slots", environment.slots.to_string()),
             ("--seed", environment.ledger_seed.to_string()),
-            ("--requests", requests.to_string()),
+            ("--requests", call.requests.to_string()),
             ("--repeats", repeats.to_string()),
         ];
         args.extend(flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]));
@@ -127,11 +120,10 @@ impl Part<'_> {
         workload: &Workload,
         truths: &Truths,
     ) -> Result<CountOutcome> {
-        let why = &self.why_plan.why;
-        let of_answer = why.in_process_requests(truths.answer_bytes(&workload.name)?.unwrap_or(0));
-        let requests = of_answer.min(why.instruction_requests.unwrap_or(1));
-        let call = Call { block: 0, workload, rung: Rung::Dispatch };
-        let [once, twice] = [1, 2].map(|repeats| self.under_callgrind(server, &call, requests, repeats));
+        let most = self.why_plan.why.instruction_requests.unwrap_or(1);
+        let requests = self.requests(workload, truths)?.min(most);
+        let call = Call { block: 0, workload, rung: Rung::Dispatch, requests, accounts: ACCOUNTS };
+        let [once, twice] = [1, 2].map(|repeats| self.counted(server, &call, repeats));
         let (once, twice) = (once?, twice?);
         let mut functions = BTreeMap::new();
         for (name, instructions) in twice {
@@ -145,13 +137,7 @@ impl Part<'_> {
     }
 
     /// Instructions by function of a program that measures so often.
-    fn under_callgrind(
-        &self,
-        server: &Server,
-        call: &Call<'_>,
-        requests: u64,
-        repeats: u32,
-    ) -> Result<BTreeMap<String, u64>> {
+    fn counted(&self, server: &Server, call: &Call<'_>, repeats: u32) -> Result<BTreeMap<String, u64>> {
         let valgrind = on_path("valgrind").context(callgrind::INSTALL)?;
         let program =
             server.in_process.as_ref().context("servers.toml names no in-process program for it")?;
@@ -163,7 +149,7 @@ impl Part<'_> {
         let (out, stderr) = (file("callgrind"), file("stderr"));
         let mut args = callgrind::arguments(&out);
         args.push(program.program.clone());
-        args.extend(self.arguments(call, program, requests, ACCOUNTS, repeats)?);
+        args.extend(self.arguments(call, program, repeats)?);
         let output = Output { stdout: Some(&file("ndjson")), stderr: &stderr };
         let mut process = Owned::spawn(&valgrind, &args, &output, Placement::Free)?;
         let status = process.wait_through(Duration::ZERO, CALLGRIND_LIMIT, self.stage.interrupt)?;

@@ -203,12 +203,12 @@ impl Part<'_> {
             }
             let trials: Vec<&Trial> = left.iter().copied().filter(|trial| trial.block == block).collect();
             bench.run_all(&trials, &mut progress, &mut observations)?;
-            for call in self.calls(block) {
+            for call in self.calls(block, &truths)? {
                 let of_call = (block, &call.workload.name, call.rung);
                 if called.iter().any(|done| (done.block, &done.workload, done.rung) == of_call) {
                     continue;
                 }
-                for observation in self.in_process(&call, &truths)? {
+                for observation in self.in_process(&call)? {
                     if let InProcessOutcome::Failed { reason } = &observation.outcome {
                         progress.line(&format!("{} in process: {reason}", observation.server));
                     }
@@ -221,15 +221,19 @@ impl Part<'_> {
 
     /// What of a block runs in process, in an order drawn from the seed and the block's number. Only where trials run
     /// at the same time: nothing of the others is taken apart.
-    fn calls(&self, block: u32) -> Vec<Call<'_>> {
+    fn calls(&self, block: u32, truths: &Truths) -> Result<Vec<Call<'_>>> {
         let plan = &self.stage.plan;
         if plan.campaign.environment.placement != Placement::Duet {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let of = |workload| Rung::ALL.map(|rung| Call { block, workload, rung });
-        let mut calls: Vec<Call<'_>> = plan.workloads.iter().flat_map(of).collect();
+        let mut calls = Vec::new();
+        let accounts = plan.campaign.environment.accounts;
+        for workload in &plan.workloads {
+            let requests = self.requests(workload, truths)?;
+            calls.extend(Rung::ALL.map(|rung| Call { block, workload, rung, requests, accounts }));
+        }
         let seed = plan.campaign.seed.wrapping_add(u64::from(block));
         plan::shuffle(&mut calls, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
-        calls
+        Ok(calls)
     }
 }
