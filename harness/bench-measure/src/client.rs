@@ -11,6 +11,7 @@ use tungstenite::client::IntoClientRequest;
 use tungstenite::http::{HeaderName, HeaderValue};
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket};
+use ureq::tls::TlsConfig;
 
 use crate::certificates;
 
@@ -96,11 +97,9 @@ impl Connection {
     pub fn new(target: &Target, timeout: Duration) -> Result<Self> {
         let client = match target.transport() {
             Transport::Http => {
-                let mut builder = ureq::Agent::config_builder();
-                if target.is_encrypted() {
-                    builder = builder.tls_config(certificates::for_http(target.access().ca.as_deref())?);
-                }
-                Client::Http { agent: configured(builder, timeout), closes: false }
+                let tls = || certificates::for_http(target.access().ca.as_deref());
+                let tls = if target.is_encrypted() { Some(tls()?) } else { None };
+                Client::Http { agent: configured(tls, timeout), closes: false }
             }
             Transport::WebSocket | Transport::Ipc => Client::Messages(None),
         };
@@ -145,13 +144,11 @@ pub fn request(target: &Target, body: &str) -> Result<Answer> {
 
 /// An HTTP client whose requests take at most `timeout`; an answer of any status is one.
 pub fn agent(timeout: Duration) -> ureq::Agent {
-    configured(ureq::Agent::config_builder(), timeout)
+    configured(None, timeout)
 }
 
-fn configured(
-    builder: ureq::config::ConfigBuilder<ureq::typestate::AgentScope>,
-    timeout: Duration,
-) -> ureq::Agent {
+fn configured(tls: Option<TlsConfig>, timeout: Duration) -> ureq::Agent {
+    let builder = ureq::Agent::config_builder().tls_config(tls.unwrap_or_default());
     // A redirect is an answer of its own: nobody's token goes elsewhere.
     let builder = builder.timeout_global(Some(timeout)).http_status_as_error(false).max_redirects(0);
     builder.max_redirects_will_error(false).build().into()
@@ -261,11 +258,14 @@ pub struct Right {
     pub both: Option<(Value, Value)>,
 }
 
+/// A right answer, or what was answered instead.
+pub type Verdict = Result<Right, String>;
+
 /// Whether a server's answer is right; where not, what it answered instead.
 ///
 /// # Errors
 /// There was no whole answer in time.
-pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Result<Right, String>> {
+pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Verdict> {
     compare(target, body, truth.counts_differences(), &settled(truth, body)?)
 }
 
@@ -273,12 +273,7 @@ pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Result<Right
 ///
 /// # Errors
 /// There was no whole answer in time.
-pub fn compare(
-    target: &Target,
-    body: &str,
-    counts_differences: bool,
-    truth: &Truth,
-) -> Result<Result<Right, String>> {
+pub fn compare(target: &Target, body: &str, counts_differences: bool, truth: &Truth) -> Result<Verdict> {
     let answer = request(target, body)?;
     let json = answer.json();
     if let Some(misfit) = json.as_ref().and_then(|json| truth.misfit(json)) {

@@ -19,7 +19,7 @@ use crate::link::{self, Link};
 use crate::metrics;
 use crate::owned_process::{Limits, Output, Owned, describe};
 use crate::watch::{self, Listed};
-use bench_model::config::{Environment, Ready, ReadyLine, RunningAt, Server};
+use bench_model::config::{Environment, Ready, ReadyCall, ReadyLine, RunningAt, Server};
 use bench_model::target::Target;
 use bench_model::transport::Transport;
 use bench_model::workload::Opening;
@@ -147,7 +147,7 @@ impl Subject {
         };
         let output = Output { stdout: None, stderr };
         let mut process = Owned::spawn_with(&program, &args, &output, environment.placement, limits)?;
-        let found = wait_until_ready(&mut process, server, &listen, interrupt);
+        let found = wait_ready(&mut process, server, &listen, interrupt);
         let (addr, metrics, ready) = found
             .map_err(|error| with_last_line(error, stderr, server))
             .map_err(|error| killed(group.as_ref()).unwrap_or(error))?;
@@ -242,43 +242,33 @@ fn free_address(any_port: &str) -> Result<String> {
     Ok(listener.local_addr()?.to_string())
 }
 
-/// Waits until a server that says nothing is ready; `lacks` is what it did not do where it is not in time.
-fn answers(
-    process: &mut Owned,
-    within: Duration,
-    lacks: &str,
-    interrupt: &Interrupt,
-    is_ready: impl Fn() -> Result<bool>,
-) -> Result<()> {
+/// Where a server that is ready answers, where its metrics are, and its whole ready line.
+type Found = (String, Option<String>, Value);
+
+/// Waits until a server is ready.
+fn wait_ready(process: &mut Owned, server: &Server, listen: &str, interrupt: &Interrupt) -> Result<Found> {
+    if let Ready::Line(places) = &server.ready {
+        return ready_line(process, places, listen, interrupt);
+    }
+    // What it prints is read all the time, so that it never waits for a reader.
+    let _lines = FirstLine::of(process)?;
+    let call = if let Ready::Call(call) = &server.ready { Some(call) } else { None };
+    let within = if call.is_some() { HEALTHY_WITHIN } else { READY_WITHIN };
+    let target = server.listening_at(listen);
     let found = interrupt.wait(within, || {
         if let Some(status) = process.ended()? {
             bail!("it ended before it answered: {}", describe(status));
         }
-        Ok(is_ready()?.then_some(()))
+        let connects = || Ok(TcpStream::connect(listen).is_ok());
+        let is_ready = call.map_or_else(connects, |call| client::says_ready(&target, call))?;
+        Ok(is_ready.then_some(()))
     })?;
-    found.with_context(|| format!("{lacks} within {within:?}"))
-}
-
-/// Waits until a server is ready, and gives its address, that of its metrics, and its whole ready line.
-fn wait_until_ready(
-    process: &mut Owned,
-    server: &Server,
-    listen: &str,
-    interrupt: &Interrupt,
-) -> Result<(String, Option<String>, Value)> {
-    if let Ready::Line(places) = &server.ready {
-        return read_ready_line(process, places, listen, interrupt);
-    }
-    // What it prints is read all the time, so that it never waits for a reader.
-    let _lines = FirstLine::of(process)?;
-    if let Ready::Call(call) = &server.ready {
-        let target = server.listening_at(listen);
-        let lacks = format!("it did not answer {} on {listen} as it does when it is ready", call.request);
-        answers(process, HEALTHY_WITHIN, &lacks, interrupt, || client::says_ready(&target, call))?;
-    } else {
-        let lacks = format!("it took no connection on {listen}");
-        answers(process, READY_WITHIN, &lacks, interrupt, || Ok(TcpStream::connect(listen).is_ok()))?;
-    }
+    found.with_context(|| match call {
+        Some(ReadyCall { request, .. }) => {
+            format!("it did not answer {request} on {listen} as it does when it is ready within {within:?}")
+        }
+        None => format!("it took no connection on {listen} within {within:?}"),
+    })?;
     all_closed(process.pid(), listen, interrupt)?;
     Ok((listen.to_owned(), None, Value::Null))
 }
@@ -289,12 +279,7 @@ fn all_closed(pid: u32, addr: &str, interrupt: &Interrupt) -> Result<()> {
     settle(interrupt, || connections_to(pid, addr))
 }
 
-fn read_ready_line(
-    process: &mut Owned,
-    places: &ReadyLine,
-    listen: &str,
-    interrupt: &Interrupt,
-) -> Result<(String, Option<String>, Value)> {
+fn ready_line(process: &mut Owned, places: &ReadyLine, listen: &str, interrupt: &Interrupt) -> Result<Found> {
     let mut first = FirstLine::of(process)?;
     let mut closed: Option<Instant> = None;
     let line = interrupt.wait(READY_WITHIN, || match first.state()? {

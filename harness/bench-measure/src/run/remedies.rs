@@ -32,12 +32,11 @@ impl Stage<'_> {
 
     /// The same for causes that are known; by rising load.
     pub fn try_remedies_of(&self, found: &[Diagnosed]) -> Result<()> {
-        let conditions = self.folder.conditions()?;
         let mut tried = HashSet::new();
         for cell in found {
             for cause in cell.diagnosis.causes.iter().filter(|cause| cause.remedy.is_some()) {
                 if tried.insert((&cell.server, &cell.workload, cell.client, cause.remedy)) {
-                    self.try_until_one_helps(cell, cause, &conditions)?;
+                    self.try_until_one_helps(cell, cause)?;
                 }
             }
         }
@@ -45,11 +44,11 @@ impl Stage<'_> {
     }
 
     /// The cause's remedy, and what is to be tried next where that did not take the symptom away.
-    fn try_until_one_helps(&self, cell: &Diagnosed, cause: &Cause, conditions: &Conditions) -> Result<()> {
+    fn try_until_one_helps(&self, cell: &Diagnosed, cause: &Cause) -> Result<()> {
         let mut remedy = cause.remedy;
         while let Some(next) = remedy {
             let cause = Cause { remedy, ..cause.clone() };
-            let tried = tried_remedy(&self.try_remedy(cell, &cause, next, conditions)?)?;
+            let tried = tried_remedy(&self.try_remedy(cell, &cause, next)?)?;
             let helped = tried.confirmation.is_some_and(|of| of.standing == Standing::Confirmed);
             remedy = if helped { None } else { next.next(tried.plan.refused.is_some()) };
         }
@@ -57,13 +56,7 @@ impl Stage<'_> {
     }
 
     /// Tries a remedy in a folder of its own, and gives that.
-    fn try_remedy(
-        &self,
-        cell: &Diagnosed,
-        cause: &Cause,
-        remedy: Remedy,
-        conditions: &Conditions,
-    ) -> Result<RunFolder> {
+    fn try_remedy(&self, cell: &Diagnosed, cause: &Cause, remedy: Remedy) -> Result<RunFolder> {
         let &Diagnosed { ref server, ref workload, connections, client, .. } = cell;
         let with = if client.is_default() { String::new() } else { format!("-{}", client.name()) };
         let name = format!("{server}-{workload}-c{connections}{with}-{remedy:?}").to_lowercase();
@@ -74,7 +67,7 @@ impl Stage<'_> {
                 remedy.words()
             );
             let known = self.plan.server(server)?;
-            let (with, remedied, refused) = match self.remedied(known, remedy, conditions)? {
+            let (with, remedied, refused) = match self.remedied(known, remedy)? {
                 Ok(Remedied { server, change }) => (Some(server.clone()), Some((server.name, change)), None),
                 Err(reason) => (None, None, Some(reason)),
             };
@@ -89,12 +82,8 @@ impl Stage<'_> {
 
     /// The server with the remedy, or why that can't be tried; a server that refuses its new setting reports that
     /// itself.
-    fn remedied(
-        &self,
-        server: &Server,
-        remedy: Remedy,
-        conditions: &Conditions,
-    ) -> Result<Result<Remedied, String>> {
+    fn remedied(&self, server: &Server, remedy: Remedy) -> Result<Result<Remedied, String>> {
+        let conditions = self.folder.conditions()?;
         let ready = conditions.servers.get(&server.name).unwrap_or(&Value::Null);
         let tried = remedied(server, ready, remedy, conditions.host.max_backlog, host::open_files());
         let Ok(tried) = tried else { return Ok(tried) };

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::note_ready_lines;
 use super::stage::Stage;
 use super::terminal_view::View;
-use bench_analysis::interleaved_searches::{NextTrial, Schedule, Searches};
+use bench_analysis::interleaved_searches::Searches;
 use bench_analysis::invalid_reason;
 use bench_analysis::search::{Judgement, Rule};
 use bench_model::observation::{Observation, Sample};
@@ -54,7 +54,13 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
         let judgement = searches.judgement(&observation);
         schedule.take(judgement);
         view.line(&format!("{}  {}", head(&trial), shown(&searches, &observation, judgement)));
-        ended(&schedule, next, &trial).iter().for_each(|ended| view.line(ended));
+        let search = &schedule.searches()[next.search];
+        if search.next().is_none() {
+            let Trial { server, workload, rate, .. } = &trial;
+            let client = if rate.is_none() { format!(" {}", trial.client.name()) } else { String::new() };
+            let (found, left) = (search.found(), schedule.left());
+            view.line(&format!("{server} {workload}{client}: {found}; {left} searches are left"));
+        }
     }
     Ok(())
 }
@@ -88,19 +94,4 @@ pub(super) fn figure(sample: &Sample, rate: Option<u32>) -> String {
         None => format!("slowest {:.0} ms", sample.load.latency_us.max / 1e3),
         Some(_) => format!("p99 {:.1} ms", sample.load.latency_us.p99 / 1e3),
     }
-}
-
-/// What a search found whose last trial this was.
-fn ended<R: Rule<Found: Display>>(
-    schedule: &Schedule<R>,
-    next: NextTrial<R::Load>,
-    trial: &Trial,
-) -> Option<String> {
-    let search = &schedule.searches()[next.search];
-    if search.next().is_some() {
-        return None;
-    }
-    let Trial { server, workload, .. } = trial;
-    let client = if trial.rate.is_none() { format!(" {}", trial.client.name()) } else { String::new() };
-    Some(format!("{server} {workload}{client}: {}; {} searches are left", search.found(), schedule.left()))
 }

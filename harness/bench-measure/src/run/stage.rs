@@ -106,17 +106,13 @@ impl<'a> Stage<'a> {
 impl Bench<'_> {
     /// Writes an observation down. `shorten` removes from a completed trial's sample what its report does not need, and
     /// says whether what its tools printed may go, too.
-    pub fn keep(
-        &self,
-        observation: &mut Observation,
-        shorten: impl FnOnce(&mut Sample) -> bool,
-    ) -> Result<()> {
-        if let Outcome::Completed(sample) = &mut observation.outcome
+    pub fn keep(&self, kept: &mut Observation, shorten: impl FnOnce(&mut Sample) -> bool) -> Result<()> {
+        if let Outcome::Completed(sample) = &mut kept.outcome
             && shorten(sample)
         {
-            self.folder.forget_tool_output(&observation.trial)?;
+            self.folder.forget_tool_output(&kept.trial)?;
         }
-        self.folder.append(observation)
+        self.folder.append(kept)
     }
 
     /// Runs trials, group by group, and records each observation before the next group begins.

@@ -58,17 +58,24 @@ impl Source {
         })
     }
 
-    fn known(&self, requests: &Arc<RequestSource>, state: &State, seed: u64) -> Result<Vec<Known>> {
-        Ok(left_open(requests.known(state, seed)?, self.any_context))
+    /// The requests of a workload before and after a window, with their true answers.
+    fn known(&self, workload: &Workload, state: &State, seed: u64) -> Result<Requests> {
+        let source = Arc::new(workload.requests(&self.ledger)?);
+        Requests::known(source, state, self.any_context, seed)
+            .with_context(|| format!("workload {}", workload.name))
     }
 }
 
-/// Requests with the context of their answers left open, where it is.
-fn left_open(known: Vec<Known>, any_context: bool) -> Vec<Known> {
-    if !any_context {
-        return known;
+impl Requests {
+    /// Those of a source; the context of their answers is left open where it is any.
+    fn known(source: Arc<RequestSource>, state: &State, any_context: bool, seed: u64) -> Result<Self> {
+        let mut known = source.known(state, seed)?;
+        if any_context {
+            let open = |known: Known| Known { truth: known.truth.without_context(), ..known };
+            known = known.into_iter().map(open).collect();
+        }
+        Ok(Self { known, source })
     }
-    known.into_iter().map(|known| Known { truth: known.truth.without_context(), ..known }).collect()
 }
 
 /// The request of a workload with one request, and a server's true answer to it.
@@ -78,9 +85,7 @@ fn left_open(known: Vec<Known>, any_context: bool) -> Vec<Known> {
 pub fn truth_of(server: &Server, workload: &Workload, environment: &Environment) -> Result<Known> {
     workload.body()?;
     let source = Source::of(server, environment);
-    let requests = Arc::new(workload.requests(&source.ledger)?);
-    let known = source.known(&requests, &source.state(), 0);
-    let known = known.with_context(|| format!("workload {}", workload.name))?;
+    let Requests { known, .. } = source.known(workload, &source.state(), 0)?;
     known.into_iter().next().with_context(|| format!("workload {} sends no request", workload.name))
 }
 
@@ -133,9 +138,9 @@ impl Truths {
             if requests.source.newest_calls().is_empty() {
                 continue;
             }
-            requests.source = Arc::new(requests.source.with_newest(newest));
-            let known = requests.source.known(&self.state, seed);
-            requests.known = left_open(known.with_context(|| format!("workload {name}"))?, self.any_context);
+            let source = Arc::new(requests.source.with_newest(newest));
+            let known = Requests::known(source, &self.state, self.any_context, seed);
+            *requests = known.with_context(|| format!("workload {name}"))?;
         }
         let (state, any_context) = (Arc::clone(&self.state), self.any_context);
         Ok(Self { state, any_context, workloads, others: BTreeMap::new() })
@@ -148,11 +153,8 @@ impl Truths {
 
     fn of_source(plan: &Plan, source: &Source, is_sent: impl Fn(&Workload) -> bool) -> Result<Self> {
         let state = Arc::new(source.state());
-        let requests = |workload: &Workload| -> Result<(String, Requests)> {
-            let requests = Arc::new(workload.requests(&source.ledger)?);
-            let known = source.known(&requests, &state, plan.campaign.seed);
-            let known = known.with_context(|| format!("workload {}", workload.name))?;
-            Ok((workload.name.clone(), Requests { known, source: requests }))
+        let requests = |workload: &Workload| {
+            Ok((workload.name.clone(), source.known(workload, &state, plan.campaign.seed)?))
         };
         let sent = plan.workloads.iter().filter(|workload| is_sent(workload));
         let workloads = sent.map(requests).collect::<Result<_>>()?;
