@@ -4,10 +4,8 @@ mod background;
 mod capacity;
 mod checker;
 mod connecting;
-mod counts;
 mod judged;
 mod over_link;
-mod room;
 pub(super) mod tool;
 mod traffic;
 mod watch;
@@ -20,7 +18,7 @@ use anyhow::{Error, Result, anyhow};
 
 use self::connecting::Holding;
 pub(super) use self::judged::outcome_of;
-use self::judged::{Verified, judged, read_newest, verify};
+use self::judged::{Verified, counts_since, judged, read_counts, read_newest, verify};
 use self::tool::Order;
 use self::traffic::Draw;
 use self::watch::Watch;
@@ -166,7 +164,7 @@ impl Bench<'_> {
                 None => Outcome::ServerDied { reason: format!("{error:#}") },
             },
             Ok(mut subject) => {
-                let measured = self.measure_at_newest(trial, &mut subject, paired.as_ref());
+                let measured = self.at_newest(trial, &mut subject, paired.as_ref());
                 let outcome = outcome_of(measured, &mut subject)?;
                 subject.process.stop(self.interrupt)?;
                 outcome
@@ -186,12 +184,7 @@ impl Bench<'_> {
     }
 
     /// Finds out which numbers are the newest that the server has, where requests are about these, and measures.
-    fn measure_at_newest(
-        &self,
-        trial: &Trial,
-        subject: &mut Subject,
-        paired: Option<&Side>,
-    ) -> Ended<Sample> {
+    fn at_newest(&self, trial: &Trial, subject: &mut Subject, paired: Option<&Side>) -> Ended<Sample> {
         let truths = self.truths_of(trial);
         let calls = truths.newest_calls();
         if calls.is_empty() || self.plan.server(&trial.server)?.answers_one_request() {
@@ -217,7 +210,6 @@ impl Bench<'_> {
     /// Warms a fresh server up, measures one window of it, and compares its answer again.
     fn measure(&self, trial: &Trial, subject: &mut Subject, paired: Option<&Side>) -> Ended<Sample> {
         let Warm { seen, known, verified, capacity, warmup } = self.warm(trial, subject, paired)?;
-        let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let allowed_ms = self.plan.campaign.connect_ms;
         // Users come and go, and so do connections of one request, so there is no moment at which all are connected.
         let keeps = self.plan.environment_of(self.plan.server(&trial.server)?).keep_alive();
@@ -225,8 +217,8 @@ impl Bench<'_> {
         let holds = self.plan.hosts.is_none() && trial.rate.is_none() && stays;
         let holding = seen.filter(|_| holds).map(|seen| Holding { seen, allowed_ms });
         let capture = self.capture(trial, &subject.target)?;
-        let ready = self.prepare_window(trial, &subject.target, window_ms, holding)?;
-        let counts = counts::read(subject)?;
+        let ready = self.prepare_window(trial, &subject.target, holding)?;
+        let counts = read_counts(subject)?;
         // The connection that read the counts is one of those that must be gone.
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;
@@ -239,7 +231,7 @@ impl Bench<'_> {
         let cpu_before = Seen::cpu(seen)?;
         let limited_before = subject.usage();
         let upstream_before = subject.upstream.as_deref().and_then(upstream_use);
-        let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, window_ms);
+        let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, self.window_ms(trial));
         watch.checker = self.checker(trial, known, subject)?;
         let others_before = Reading::now();
         // Steal is a share of this time.
@@ -263,7 +255,7 @@ impl Bench<'_> {
         let (load, background) = self.read_window(&ready, &put)?;
         meet(paired)?;
         // A server that failed the load may fail this request too, and what the load showed is worth more.
-        let counted = match counts::since(subject, counts) {
+        let counted = match counts_since(subject, counts) {
             Err(_) if load.failures() > 0 => None,
             counted => counted?,
         };

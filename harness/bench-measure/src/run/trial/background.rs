@@ -45,9 +45,9 @@ impl Bench<'_> {
         &self,
         trial: &Trial,
         target: &Target,
-        duration_ms: u64,
         holding: Option<Holding>,
     ) -> Ended<ReadyWindow> {
+        let duration_ms = self.window_ms(trial);
         let (what, tool) = (trial.tool.name(), trial.tool);
         let stages = self.plan.campaign.stages.as_ref();
         let load = Load {
@@ -60,23 +60,17 @@ impl Bench<'_> {
         let open = self.plan.campaign.open.as_ref().filter(|_| trial.rate.is_some());
         let background = open.and_then(|open| open.background.as_ref()).filter(|_| trial.disturbed);
         let background = background.map(|other| {
-            let ready = self.prepare_background(trial, other, target, duration_ms)?;
+            let ready = self.prepare_background(trial, other, target)?;
             Ok::<_, Ending>((Duration::from_millis(other.from_ms), ready))
         });
         let stall = open.and_then(|open| open.stall).map(|stall| (stall, Duration::from_millis(duration_ms)));
         Ok(ReadyWindow { own, background: background.transpose()?, stall })
     }
 
-    fn prepare_background(
-        &self,
-        trial: &Trial,
-        background: &Background,
-        target: &Target,
-        window_ms: u64,
-    ) -> Ended<Ready> {
+    fn prepare_background(&self, trial: &Trial, background: &Background, target: &Target) -> Ended<Ready> {
         let load = Load {
             connections: background.connections,
-            duration_ms: background.for_ms.unwrap_or(window_ms - background.from_ms),
+            duration_ms: background.for_ms.unwrap_or(self.window_ms(trial) - background.from_ms),
             timeout_ms: self.plan.campaign.timeout_ms,
             rate: background.rate,
             access: self.plan.server(&trial.server)?.access(),

@@ -1,16 +1,17 @@
-//! What a server answers without load, and what becomes of a trial: its sample, or why that is no figure.
+//! What a server answers without load and what it counted, compared with the requests that were sent; and what becomes
+//! of a trial: its sample, or why that is no figure.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 
 use super::checker::rises;
-use super::{Ended, Ending, Judged, counts};
+use super::{Ended, Ending, Judged};
 use crate::client;
-use crate::metrics::ServerCounts;
+use crate::metrics::{self, ServerCounts};
 use crate::subject::Subject;
-use bench_model::load::LoadSample;
-use bench_model::observation::{Differences, Outcome, Sample};
+use bench_model::load::{LoadSample, k6};
+use bench_model::observation::{Checked, Differences, Outcome, Sample};
 use bench_model::workload::NewestCall;
 use bench_model::workload::requests::Known;
 use bench_system::cgroup::{OutOfMemory, Usage};
@@ -74,8 +75,8 @@ pub(super) fn judged(
     counted: Option<ServerCounts>,
     connections: u32,
 ) -> Judged<Sample> {
-    counts::check_answers(sample.checked.as_ref())?;
-    counts::check_users(&sample.load)?;
+    check_answers(sample.checked.as_ref())?;
+    check_users(&sample.load)?;
     if sample.load.succeeded == 0 && !sample.load.details.held {
         return Err(Outcome::NoSuccess(Box::new(sample)));
     }
@@ -88,7 +89,7 @@ pub(super) fn judged(
         differences.merge(&after.differences);
     }
     let loads: Vec<&LoadSample> = std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
-    counts::check(counted, &loads, connections, sample.checked.as_ref())?;
+    check_counts(counted, &loads, connections, sample.checked.as_ref())?;
     if sample.short_of().is_some() {
         return Err(Outcome::NotHeld(Box::new(sample)));
     }
@@ -111,4 +112,168 @@ pub(super) fn read_newest(calls: &[NewestCall], subject: &Subject) -> Judged<Vec
         Ok((call.clone(), number.ok_or_else(|| wrong(answer.shown()))?))
     };
     calls.iter().map(of).collect()
+}
+
+/// The server's own counts, where it has any.
+pub(super) fn read_counts(subject: &Subject) -> Judged<Option<ServerCounts>> {
+    let counts = subject.metrics.as_ref().map(metrics::server_counts).transpose();
+    counts.map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })
+}
+
+pub(super) fn counts_since(subject: &Subject, earlier: Option<ServerCounts>) -> Judged<Option<ServerCounts>> {
+    let (Some(now), Some(earlier)) = (read_counts(subject)?, earlier) else { return Ok(None) };
+    let grown = |now: u64, earlier: u64| {
+        let reason = "the server's own counts fell in the window; let them be those of all its processes";
+        now.checked_sub(earlier).ok_or_else(|| Outcome::Invalid { reason: reason.to_owned() })
+    };
+    Ok(Some(ServerCounts {
+        requests: grown(now.requests, earlier.requests)?,
+        errors: grown(now.errors, earlier.errors)?,
+    }))
+}
+
+/// A wrong answer under load is a wrong answer, whatever else was measured.
+fn check_answers(checked: Option<&Checked>) -> Judged<()> {
+    let Some(Checked { asked, wrong, first_wrong: Some(first), .. }) = checked else { return Ok(()) };
+    let answer = format!("{wrong} of {asked} answers; the first: {first}");
+    Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer })
+}
+
+/// Each answer that a user gets is compared with the truth: one that is not it is a wrong answer.
+fn check_users(load: &LoadSample) -> Judged<()> {
+    let is_wrong = |kind: &str| k6::WRONG.contains(&kind) || kind.starts_with(k6::RPC_ERROR);
+    let wrong = load.failed.iter().filter(|(kind, _)| is_wrong(kind));
+    let wrong: Vec<String> = wrong.map(|(kind, count)| format!("{count} x {kind}")).collect();
+    if load.staged.is_none() || wrong.is_empty() {
+        return Ok(());
+    }
+    let answers = load.succeeded + load.failures();
+    let answer =
+        format!("{} of {answers} answers to users; the load tool's stderr has the first", wrong.join(", "));
+    Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer })
+}
+
+/// Compares the server's counts with those of the load tools and the harness's own requests. A JSON-RPC error in HTTP
+/// 200 is a success to a tool, and only the server's count shows it.
+fn check_counts(
+    counted: Option<ServerCounts>,
+    loads: &[&LoadSample],
+    connections: u32,
+    checked: Option<&Checked>,
+) -> Judged<()> {
+    let Some(ServerCounts { requests, errors }) = counted else { return Ok(()) };
+    if errors > 0 {
+        let answer = format!("{errors} of {requests} calls were answered with a JSON-RPC error");
+        return Err(Outcome::WrongAnswer { when: "in the window".to_owned(), answer });
+    }
+    // Only the server counts requests that were in flight when the warm-up or the window ended, at most one for each
+    // connection; requests that failed may have been answered too late, and so may the harness's own.
+    let (asked, unanswered) = checked.map_or((0, 0), |checked| (checked.asked, checked.unanswered));
+    let sum = |calls: fn(&LoadSample) -> u64| loads.iter().map(|load| calls(load)).sum::<u64>();
+    let succeeded = sum(|load| load.calls(load.succeeded));
+    let failed = sum(|load| load.calls(load.failures()));
+    let of_connections = |load: &&LoadSample| load.calls(2 * u64::from(connections));
+    let unseen: u64 = loads.iter().map(of_connections).sum();
+    let least = succeeded + asked - unanswered;
+    let most = succeeded + failed + unseen + asked;
+    if requests < least || requests > most {
+        let own = if asked > 0 { format!(" and the harness {}", asked - unanswered) } else { String::new() };
+        let reason = format!("the server counted {requests} calls, the load tool {succeeded}{own} answers");
+        return Err(Outcome::Invalid { reason });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use bench_model::load::Latency;
+    use bench_model::load::sample_details::Details;
+
+    fn load(succeeded: u64) -> LoadSample {
+        let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
+        LoadSample {
+            succeeded,
+            failed: BTreeMap::new(),
+            time_taken_s: 1.0,
+            bytes_read: 1,
+            bytes_written: None,
+            latency_us,
+            quantiles: Vec::new(),
+            open: None,
+            series: Vec::new(),
+            staged: None,
+            details: Details::default(),
+        }
+    }
+
+    fn failed(requests: u64, errors: u64) -> Option<Outcome> {
+        check_counts(Some(ServerCounts { requests, errors }), &[&load(1_000)], 10, None).err()
+    }
+
+    #[test]
+    fn counts_that_fit_pass() {
+        assert_eq!(failed(1_000, 0), None);
+        assert_eq!(failed(1_020, 0), None);
+        assert_eq!(check_counts(None, &[&load(1_000)], 10, None), Ok(()));
+    }
+
+    #[test]
+    fn a_json_rpc_error_in_http_200_is_a_wrong_answer() {
+        assert!(matches!(failed(1_000, 1), Some(Outcome::WrongAnswer { .. })));
+    }
+
+    #[test]
+    fn counts_that_do_not_fit_make_the_trial_invalid() {
+        assert!(matches!(failed(999, 0), Some(Outcome::Invalid { .. })));
+        assert!(matches!(failed(1_021, 0), Some(Outcome::Invalid { .. })));
+    }
+
+    #[test]
+    fn each_call_of_a_batch_counts() {
+        let batches = LoadSample { details: Details { batch: Some(100), ..Details::default() }, ..load(10) };
+        let fits =
+            |requests| check_counts(Some(ServerCounts { requests, errors: 0 }), &[&batches], 2, None).is_ok();
+        assert!(!fits(999) && fits(1_000) && fits(1_400) && !fits(1_401));
+    }
+
+    #[test]
+    fn the_harness_s_own_requests_are_allowed_for() {
+        let checked = Checked { asked: 30, wrong: 0, unanswered: 4, first_wrong: None };
+        let fits = |requests| {
+            let counted = ServerCounts { requests, errors: 0 };
+            check_counts(Some(counted), &[&load(1_000)], 10, Some(&checked)).is_ok()
+        };
+        assert!(!fits(1_025) && fits(1_026) && fits(1_050) && !fits(1_051));
+    }
+
+    #[test]
+    fn a_wrong_answer_to_a_user_is_a_wrong_answer() {
+        let seconds = Vec::new();
+        let staged =
+            k6::Staged { connect_us: None, send_lag_us: None, left: 0, busiest_cores: None, seconds };
+        let of = |kind: &str| LoadSample {
+            failed: BTreeMap::from([(kind.to_owned(), 3), ("timeout".to_owned(), 1)]),
+            staged: Some(Box::new(staged.clone())),
+            ..load(6)
+        };
+        assert_eq!(check_users(&of("connection closed")), Ok(()));
+        for kind in ["wrong value", "wrong id", "JSON-RPC error -32602"] {
+            let said = check_users(&of(kind)).unwrap_err().failure().unwrap();
+            assert!(said.contains(&format!("3 x {kind} of 10 answers")), "{said}");
+        }
+        assert_eq!(check_users(&LoadSample { staged: None, ..of("wrong id") }), Ok(()));
+    }
+
+    #[test]
+    fn a_wrong_answer_under_load_is_a_wrong_answer() {
+        let checked = |first_wrong| Checked { asked: 30, wrong: 2, unanswered: 0, first_wrong };
+        assert_eq!(check_answers(None), Ok(()));
+        assert_eq!(check_answers(Some(&Checked { wrong: 0, ..checked(None) })), Ok(()));
+        let wrong = check_answers(Some(&checked(Some("7 instead of 8".to_owned())))).unwrap_err();
+        let said = wrong.failure().unwrap();
+        assert_eq!(said, "wrong answer under load: 2 of 30 answers; the first: 7 instead of 8");
+    }
 }

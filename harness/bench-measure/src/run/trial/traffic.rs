@@ -1,4 +1,5 @@
-//! What a trial sends: how much, which bodies, and which of them are compared with the truth.
+//! What a trial sends: how much, which bodies, which of them are compared with the truth, and whether there is room for
+//! what is written of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +13,22 @@ use crate::client::Connection;
 use crate::subject::Subject;
 use bench_model::load::Load;
 use bench_model::load::bodies::Bodies;
-use bench_model::observation::{Checked, Differences};
+use bench_model::observation::{Checked, Differences, Outcome};
 use bench_model::plan::Trial;
 use bench_model::workload::Traffic;
 use bench_model::workload::requests::{Known, RequestSource};
+use bench_system::probe::free_space;
 use bench_system::probe::watcher::Watcher;
+
+/// What any trial may write, in bytes: what tools and servers print, its observation, and the report in the end.
+const ANY: u64 = 32 << 20;
+
+/// What one request of an open loop takes beyond its body: its place in the tool's input, in the tool's record of it
+/// and in the harness's.
+const OF_A_REQUEST: u64 = 512;
+
+/// Bodies are written in base64 by some tools, and may be written again with the answers.
+const COPIES_OF_A_BODY: u64 = 3;
 
 /// What requests are drawn for. Each has a seed of its own, so that none depends on what another drew.
 #[derive(Debug, Clone, Copy)]
@@ -90,5 +102,30 @@ impl Bench<'_> {
             differences: Differences::default(),
             highest: BTreeMap::new(),
         })))
+    }
+
+    /// The measured window, in milliseconds.
+    pub(super) fn window_ms(&self, trial: &Trial) -> u64 {
+        trial.window_ms.unwrap_or(self.plan.campaign.window_ms)
+    }
+
+    /// Whether the disk of its folder has room for a trial. Without it the load tool would fail where the disk is at fault.
+    ///
+    /// # Errors
+    /// One line: the folder, its disk, what is free, and what is needed. That ends the run, which can be resumed.
+    pub(in crate::run) fn check_room(&self, trial: &Trial) -> Result<()> {
+        let load_ms = self.window_ms(trial) + self.plan.campaign.warmup_ms;
+        let requests = u64::from(trial.rate.unwrap_or(0)) * load_ms / 1_000;
+        let body = self.truths_of(trial).first(&trial.workload).map_or(0, |known| known.body.len() as u64);
+        let needed = ANY + requests * (OF_A_REQUEST + COPIES_OF_A_BODY * body);
+        free_space::check(&self.folder.0, needed)
+    }
+
+    /// The same after a trial in which the load tool failed: whether the disk may be why.
+    ///
+    /// # Errors
+    /// As above.
+    pub(in crate::run) fn check_failure(&self, trial: &Trial, outcome: &Outcome) -> Result<()> {
+        if matches!(outcome, Outcome::ToolFailed { .. }) { self.check_room(trial) } else { Ok(()) }
     }
 }
