@@ -7,7 +7,6 @@ pub mod gate;
 pub mod hosts;
 pub mod one_call;
 mod progress;
-mod ratios_so_far;
 mod remedies;
 pub mod requirements;
 pub mod running_server;
@@ -22,7 +21,7 @@ mod trial;
 mod true_answers;
 pub mod why;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,11 +29,9 @@ use anyhow::{Context, Error, Result, bail, ensure};
 
 use crate::link::Link;
 use crate::subject::{self, Subject};
-use bench_analysis::{Comparisons, Observed};
 use bench_model::config::layouts::Layouts;
 use bench_model::config::{Campaign, ConfigDir, Server};
 use bench_model::load::toolchain::Tools;
-use bench_model::observation::Observation;
 use bench_model::plan::{self, Plan, Trial};
 use bench_model::provenance::programs;
 use bench_model::results::{Conditions, DUETS, ENVIRONMENT, Resumed, RunFolder, pretty, remove_begun};
@@ -250,16 +247,6 @@ pub fn carry_out(
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;
     sizes::carry_out(&stage)
-}
-
-/// The trials up to the next interim analysis that have no observation and whose question is open, and how many lost
-/// blocks are run again so far.
-fn needed<'a>(plan: &'a Plan, observations: &[Observation]) -> (Vec<&'a Trial>, u32) {
-    let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
-    let levels = plan.levels();
-    let observed = Observed::new(observations);
-    let standing = Comparisons::new(&plan.campaign, &levels, &plan.trials, &observed);
-    (standing.needed(&plan.trials, &done), standing.run_again())
 }
 
 /// Starts each server once, before anything is measured, to note its effective settings. A server that does not start

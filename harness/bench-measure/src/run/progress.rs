@@ -1,17 +1,15 @@
 //! What a person sees while a campaign runs: each trial's result, and in a terminal a view of what runs, what is next,
 //! every ratio so far and the time left.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-use super::ratios_so_far;
 use super::terminal_view::View;
 use crate::watch;
-use bench_analysis::{Comparison, Comparisons, Observed, invalid_reason};
-use bench_model::config::Campaign;
+use bench_analysis::{Comparison, Comparisons, Finding, Observed, Verdict, invalid_reason};
+use bench_model::config::{Campaign, Placement};
 use bench_model::figure::Figure;
-use bench_model::load::Latency;
-use bench_model::load::at;
+use bench_model::load::{Latency, at};
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{self, Plan, Trial};
 use bench_system::readable_numbers::bytes;
@@ -33,7 +31,8 @@ pub struct Progress<'a> {
     done_here: u32,
     run_again: u32,
     began: Instant,
-    view: View,
+    /// Where it is shown.
+    pub(super) view: View,
 }
 
 impl<'a> Progress<'a> {
@@ -92,16 +91,6 @@ impl<'a> Progress<'a> {
         watch::progress(&self.plan.campaign.name, self.known - self.left, self.known, left_s);
     }
 
-    /// Writes a line between two trials.
-    pub fn line(&self, text: &str) {
-        self.view.line(text);
-    }
-
-    /// Calls what writes to the terminal itself.
-    pub fn hidden(&self, write: impl FnOnce()) {
-        self.view.hidden(write);
-    }
-
     /// What one trial takes, in seconds.
     fn trial_s(&self) -> f64 {
         let Campaign { warmup_ms, window_ms, .. } = self.plan.campaign;
@@ -120,8 +109,8 @@ impl<'a> Progress<'a> {
             None => format!("the end of {}", self.plan.campaign.name),
         };
         watch::trial_begins(|| load(trial));
-        self.view.show_running(format!("block {}: {}", trial.block, words(trial)));
-        self.view.show_next(next);
+        self.view.running.set_message(format!("block {}: {}", trial.block, words(trial)));
+        self.view.next.set_message(next);
     }
 
     /// A trial has ended.
@@ -160,7 +149,7 @@ impl<'a> Progress<'a> {
         let compared = self.compared(observations);
         if self.view.is_shown() {
             self.show_ratios(&compared);
-        } else if let Some(line) = ratios_so_far::line(campaign.environment.placement, &compared) {
+        } else if let Some(line) = line(campaign.environment.placement, &compared) {
             self.view.line(&format!("{}: {line}", campaign.name));
         }
     }
@@ -173,7 +162,7 @@ impl<'a> Progress<'a> {
 
     fn show_ratios(&mut self, compared: &[Comparison]) {
         let placement = self.plan.campaign.environment.placement;
-        self.view.show_ratios(ratios_so_far::rows(placement, compared));
+        self.view.show_ratios(rows(placement, compared));
     }
 
     fn head(&self, trial: &Trial) -> String {
@@ -240,5 +229,138 @@ fn minutes(seconds: f64) -> String {
     match seconds.round() as u64 {
         seconds @ 0..100 => format!("about {seconds} s"),
         seconds => format!("about {} min", (seconds + 30) / 60),
+    }
+}
+
+/// `requests/s over legacy: getBalance: actix 1.32 faster, axum 1.18 open; getBlocks: …`; none where nothing is
+/// compared yet.
+///
+/// Ratios are those of all blocks so far. A verdict stands only where an interim analysis gave it: what is not decided
+/// is open.
+fn line(placement: Placement, comparisons: &[Comparison]) -> Option<String> {
+    let over = &comparisons.first()?.over;
+    let figure = figure(placement);
+    let mut by_workload: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for pair in comparisons {
+        let (finding, _) = found(placement, pair);
+        let base = if pair.over == *over { String::new() } else { format!(" over {}", pair.over) };
+        let part = format!("{}{base} {:.2} {}", pair.server, finding.ratio.value, decided(finding));
+        by_workload.entry(&pair.workload).or_default().push(part);
+    }
+    let parts = by_workload.into_iter().map(|(workload, parts)| format!("{workload}: {}", parts.join(", ")));
+    Some(format!("{figure} over {over}: {}", parts.collect::<Vec<_>>().join("; ")))
+}
+
+/// A heading for each request, load and server that others are compared with, and below it a row for each of the
+/// others: its ratio, and the interval and verdict of the last interim analysis, or before the first one the range over
+/// blocks.
+fn rows(placement: Placement, comparisons: &[Comparison]) -> Vec<String> {
+    let width = comparisons.iter().map(|pair| pair.server.len()).max().unwrap_or(0);
+    let mut rows = Vec::new();
+    let mut last_heading = String::new();
+    for pair in comparisons {
+        let (finding, blocks) = found(placement, pair);
+        let heading = format!("{}: {} over {}", at(&pair.workload, pair.level), figure(placement), pair.over);
+        if heading != last_heading {
+            rows.push(heading.clone());
+            last_heading = heading;
+        }
+        let (ratio, verdict, count) = (finding.ratio.value, decided(finding), finding.blocks);
+        let so_far = match (finding.ratio.interval, count) {
+            (Some((low, high)), _) => {
+                format!("{ratio:.2} [{low:.2}, {high:.2}] {verdict} after {count} blocks")
+            }
+            (None, ..2) => format!("{ratio:.2} {verdict} after {count} block"),
+            (None, _) => {
+                let low = blocks.iter().copied().fold(ratio, f64::min);
+                let high = blocks.iter().copied().fold(ratio, f64::max);
+                format!("{ratio:.2} {verdict}, {low:.2} to {high:.2} in {count} blocks")
+            }
+        };
+        rows.push(format!("  {:<width$} {so_far}", pair.server));
+    }
+    rows
+}
+
+/// What a run's ratios are of.
+fn figure(placement: Placement) -> &'static str {
+    if placement == Placement::Duet { "CPU per request" } else { "requests/s" }
+}
+
+/// What is known of a pair's ratio of that, and the ratio of each block.
+fn found(placement: Placement, pair: &Comparison) -> (&Finding, &[f64]) {
+    let [rates, cpu] = &pair.block_ratios;
+    if placement == Placement::Duet { (&pair.cpu, cpu) } else { (&pair.rate, rates) }
+}
+
+fn decided(finding: &Finding) -> &'static str {
+    match finding.verdict {
+        _ if finding.confidence.is_none() => "open",
+        Verdict::Faster => "better",
+        Verdict::Slower => "worse",
+        Verdict::DifferentButSmall => "different",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "open",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bench_analysis::{Better, Demand};
+    use bench_model::load::Level;
+    use bench_stats::Paired;
+
+    fn pair(server: &str, workload: &str, ratio: f64, decided: bool) -> Comparison {
+        let logs: Vec<f64> = (0..12).map(|block| ratio.ln() + 0.001 * f64::from(block % 5)).collect();
+        let paired = Paired::new(&logs).unwrap();
+        let demand = Demand { margin: 0.02, precision: None };
+        let finding = match decided {
+            true => Finding::of(&paired, 0.05, Better::More, demand),
+            false => Finding::unseen(&paired, 24),
+        };
+        Comparison {
+            server: server.to_owned(),
+            over: "legacy".to_owned(),
+            workload: workload.to_owned(),
+            level: Level::from(125),
+            rate: finding,
+            cpu: finding,
+            p99_ratio: None,
+            p99_from_send_ratio: None,
+            invalid_blocks: 0,
+            lost: BTreeMap::new(),
+            run_again: 0,
+            with_invalid: None,
+            settled_at: None,
+            terms: None,
+            block_ratios: [(); 2].map(|()| logs.iter().map(|log| log.exp()).collect()),
+        }
+    }
+
+    #[test]
+    fn a_verdict_stands_only_where_an_analysis_gave_it() {
+        let all = [pair("actix", "getBalance", 1.3, true), pair("axum", "getBalance", 1.2, false)];
+        let said = line(Placement::Free, &all).unwrap();
+        assert_eq!(said, "requests/s over legacy: getBalance: actix 1.30 better, axum 1.20 open");
+        assert!(line(Placement::Duet, &all).unwrap().starts_with("CPU per request over legacy"));
+        assert_eq!(line(Placement::Free, &[]), None);
+    }
+
+    #[test]
+    fn a_row_has_an_interval_once_an_analysis_gave_one() {
+        let all = [pair("actix", "getBalance", 1.3, true), pair("jsonrpsee", "getBalance", 1.2, false)];
+        let rows = rows(Placement::Free, &all);
+        assert_eq!(
+            rows,
+            [
+                "getBalance at 125: requests/s over legacy",
+                "  actix     1.30 [1.30, 1.30] better after 12 blocks",
+                "  jsonrpsee 1.20 open, 1.20 to 1.20 in 12 blocks",
+            ]
+        );
+        let duets = super::rows(Placement::Duet, &[pair("actix", "getBlocks", 1.3, true)]);
+        assert_eq!(duets[0], "getBlocks at 125: CPU per request over legacy");
+        assert!(duets[1].contains(" better after 12 blocks"), "{duets:?}");
     }
 }

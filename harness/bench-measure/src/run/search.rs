@@ -47,7 +47,7 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
     view.line(&searches.announce(schedule.left()));
     while let Some(next) = schedule.next() {
         let trial = searches.trial(next);
-        view.show_running(head(&trial));
+        view.running.set_message(head(&trial));
         let mut observation = bench.run(&trial)?;
         let has_passed = searches.judgement(&observation).passed() == Some(true);
         bench.keep(&mut observation, |sample| searches.shorten(&trial, has_passed, sample))?;

@@ -34,7 +34,7 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
             let load =
                 trial.rate.map_or("closed loop".to_owned(), |rate| format!("{:>8}/s", count(rate.into())));
             let head = format!("[{}/{all}] {:<40} {:<10} {load}", place + 1, trial.server, trial.workload);
-            view.show_running(head.clone());
+            view.running.set_message(head.clone());
             let mut observation = bench.run(&trial)?;
             let is_held = judge(sizes, host::cores()).judgement(&observation).passed() == Some(true);
             bench.keep(&mut observation, |sample| {

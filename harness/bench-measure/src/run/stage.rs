@@ -1,13 +1,14 @@
 //! A part of a run that has a folder and a plan of its own: the run itself, or one inside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use super::{Bench, Truths, begin_folder, needed, note_ready_lines, opening, progress};
+use super::{Bench, Truths, begin_folder, note_ready_lines, opening, progress};
 use crate::owned_process::remove_if_empty;
 use crate::subject::Subject;
+use bench_analysis::{Comparisons, Observed};
 use bench_model::config::Server;
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::{Observation, Outcome, Sample};
@@ -64,7 +65,7 @@ impl<'a> Stage<'a> {
         Bench { folder, plan, tools, truths, interrupt }
     }
 
-    /// Runs the trials of its plan that are needed and have no observation yet. At each interim analysis settled
+    /// Runs the trials of its plan that have no observation and whose question is open. At each interim analysis settled
     /// comparisons stop. Where the campaign compares its headline alone, that is measured first, and `so_far` is called
     /// at its first interim analysis and before the rest.
     pub fn sweep(&self, so_far: &dyn Fn()) -> Result<()> {
@@ -80,7 +81,11 @@ impl<'a> Stage<'a> {
         let mut first = plan.campaign.compare_headline_only;
         let (mut analysed, mut shown) = (false, 0);
         loop {
-            let (mut needed, run_again) = needed(plan, &observations);
+            let done: HashSet<u32> =
+                observations.iter().map(|observation| observation.trial.number).collect();
+            let observed = Observed::new(&observations);
+            let standing = Comparisons::new(&plan.campaign, &plan.levels(), &plan.trials, &observed);
+            let mut needed = standing.needed(&plan.trials, &done);
             if needed.is_empty() {
                 return Ok(());
             }
@@ -89,14 +94,14 @@ impl<'a> Stage<'a> {
                 needed.retain(|trial| trial.level() == plan.headline_level(&trial.workload));
                 let is_decided = needed.is_empty();
                 if observations.len() > shown && (is_decided || (analysed && shown == 0)) {
-                    progress.hidden(so_far);
+                    progress.view.hidden(so_far);
                     shown = observations.len();
                 }
                 if is_decided {
                     (first, needed) = (false, all);
                 }
             }
-            progress.stage(&needed, &observations, run_again);
+            progress.stage(&needed, &observations, standing.run_again());
             bench.run_all(&needed, &mut progress, &mut observations)?;
             analysed = true;
         }

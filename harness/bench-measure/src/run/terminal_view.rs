@@ -14,8 +14,10 @@ pub(super) struct View {
     /// without its first one.
     _top: ProgressBar,
     done: ProgressBar,
-    running: ProgressBar,
-    next: ProgressBar,
+    /// What runs.
+    pub running: ProgressBar,
+    /// What comes after it.
+    pub next: ProgressBar,
     ratios: Vec<ProgressBar>,
 }
 
@@ -60,16 +62,6 @@ impl View {
         self.done.set_message(time);
     }
 
-    /// What runs.
-    pub fn show_running(&self, trial: String) {
-        self.running.set_message(trial);
-    }
-
-    /// What comes after it.
-    pub fn show_next(&self, what: String) {
-        self.next.set_message(what);
-    }
-
     /// A row for each ratio, and their headings.
     pub fn show_ratios(&mut self, rows: Vec<String>) {
         while self.ratios.len() < rows.len() {
@@ -112,8 +104,8 @@ mod tests {
 
     fn fill(view: &mut View) {
         view.show_done(3, 12, "about 2 min left".to_owned());
-        view.show_running("block 1: actix, getBalance at 125".to_owned());
-        view.show_next("axum, getBalance at 125".to_owned());
+        view.running.set_message("block 1: actix, getBalance at 125".to_owned());
+        view.next.set_message("axum, getBalance at 125".to_owned());
         view.show_ratios(ratios("1.30 open"));
     }
 

@@ -16,17 +16,17 @@ use bench_system::foreign_text::{bounded, without_colours};
 const QUOTED: usize = 3;
 
 /// Builds servers, each command once. What they print goes to the terminal. All of their programs are there then.
-pub fn build(servers: &[Server]) -> Result<()> {
-    build_in(Path::new("."), servers)?;
-    let all = servers.iter().flat_map(Server::and_upstream);
+pub fn build<'s>(servers: impl IntoIterator<Item = &'s Server> + Clone) -> Result<()> {
+    build_in(Path::new("."), servers.clone())?;
+    let all = servers.into_iter().flat_map(Server::and_upstream);
     let mut started = all.filter(|server| server.running_at().is_none());
     started.try_for_each(|server| server.find_program().map(drop))
 }
 
 /// The same in the folder of another checkout of the repository.
-pub fn build_in(root: &Path, servers: &[Server]) -> Result<()> {
+pub fn build_in<'s>(root: &Path, servers: impl IntoIterator<Item = &'s Server>) -> Result<()> {
     let mut done: Vec<&[String]> = Vec::new();
-    for server in servers.iter().flat_map(Server::and_upstream) {
+    for server in servers.into_iter().flat_map(Server::and_upstream) {
         if server.build.is_empty() || done.contains(&server.build.as_slice()) {
             continue;
         }

@@ -23,7 +23,7 @@ const ALIGNED: &str = "llvm-args=-align-all-functions=6";
 pub fn build(plan: &Plan) -> Result<()> {
     let (drawn, plain): (Vec<&Server>, Vec<&Server>) =
         plan.servers.iter().partition(|server| plan.draws_layouts_of(server));
-    super::build(&plain.into_iter().cloned().collect::<Vec<_>>())?;
+    super::build(plain)?;
     plan.campaign.layouts.iter().try_for_each(|layouts| build_in(Path::new("."), &drawn, *layouts))
 }
 

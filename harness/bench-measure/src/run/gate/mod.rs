@@ -153,13 +153,13 @@ impl Sides {
         self.checkout.short()
     }
 
-    /// The layouts of a server; `None` where it has one program.
-    fn layouts_of(&self, server: &Server) -> Option<Layouts> {
-        self.drawn.filter(|_| can_be_drawn(server))
+    /// Whether a server is built in layouts; it has one program otherwise.
+    fn draws(&self, server: &Server) -> bool {
+        self.drawn.is_some() && can_be_drawn(server)
     }
 
     fn is_drawn(&self, pair: &Pair) -> bool {
-        [&pair.now, &pair.base].into_iter().all(|server| self.layouts_of(server).is_some())
+        self.draws(&pair.now) && self.draws(&pair.base)
     }
 
     /// Whether instructions can be counted of any pair: of those that are built in layouts.
@@ -174,7 +174,7 @@ impl Sides {
     pub fn build(&mut self) -> Result<()> {
         let now: Vec<Server> = self.pairs.iter().map(|pair| pair.now.clone()).collect();
         self.build_side(Path::new("."), &now)?;
-        if now.iter().any(|server| self.layouts_of(server).is_some()) {
+        if now.iter().any(|server| self.draws(server)) {
             self.checkout.take_built(layouts::TARGET, layouts::PROGRAMS)?;
         }
         let base: Vec<Server> = self.pairs.iter().map(|pair| inside(&pair.base)).collect();
@@ -187,8 +187,9 @@ impl Sides {
             }
         }
         let all = self.pairs.iter().flat_map(|pair| [&pair.now, &pair.base]);
-        let started = all.filter(|server| self.layouts_of(server).is_none());
-        started.map(Server::find_program).try_for_each(|found| found.map(drop))?;
+        for started in all.filter(|server| !self.draws(server)) {
+            started.find_program()?;
+        }
         for pair in std::mem::take(&mut self.pairs) {
             match !self.all && self.is_drawn(&pair) && is_same_program(&pair)? {
                 true => self.same.push(pair.now.name),
@@ -200,8 +201,8 @@ impl Sides {
 
     fn build_side(&self, root: &Path, servers: &[Server]) -> Result<()> {
         let (drawn, plain): (Vec<&Server>, Vec<&Server>) =
-            servers.iter().partition(|server| self.layouts_of(server).is_some());
-        subject::build_in(root, &plain.into_iter().cloned().collect::<Vec<_>>())?;
+            servers.iter().partition(|server| self.draws(server));
+        subject::build_in(root, plain)?;
         self.drawn.iter().try_for_each(|layouts| build_in(root, &drawn, *layouts))
     }
 
@@ -215,7 +216,7 @@ impl Sides {
         let servers: Vec<Server> =
             self.pairs.iter().flat_map(|pair| [pair.now.clone(), pair.base.clone()]).collect();
         let names = |pair: &Pair| (pair.now.name.clone(), pair.base.name.clone());
-        let (base, is_drawn) = (self.base(), servers.iter().any(|server| self.layouts_of(server).is_some()));
+        let (base, is_drawn) = (self.base(), servers.iter().any(|server| self.draws(server)));
         let campaign = Campaign {
             name: "gate".to_owned(),
             why: format!("Each server against itself at {base}, the two at the same time on one core."),

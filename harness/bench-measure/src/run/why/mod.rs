@@ -210,7 +210,7 @@ impl Part<'_> {
                 }
                 for observation in self.in_process(&call)? {
                     if let InProcessOutcome::Failed { reason } = &observation.outcome {
-                        progress.line(&format!("{} in process: {reason}", observation.server));
+                        progress.view.line(&format!("{} in process: {reason}", observation.server));
                     }
                     folder.append_to(IN_PROCESS, &observation)?;
                 }
