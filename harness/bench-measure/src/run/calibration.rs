@@ -6,7 +6,7 @@ mod series;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::{Bench, Truths, begin_folder, begin_inside};
 use bench_analysis::{Observed, log_ratios};
@@ -80,13 +80,12 @@ pub fn begin(
 
 /// The server as its handicap build: what is compared elsewhere has no handicap compiled in.
 fn handicap_build(server: Server) -> Result<Server> {
-    let Some(Build { build, program }) = server.handicap.clone() else {
-        bail!(
-            "servers.toml, server {}: has no handicap build, which a calibration needs; add the field handicap, or \
-             name another server in calibration.toml",
-            server.name
-        );
+    let lacks = || {
+        let name = &server.name;
+        let hint = "add the field handicap, or name another server in calibration.toml";
+        format!("servers.toml, server {name}: has no handicap build, which a calibration needs; {hint}")
     };
+    let Build { build, program } = server.handicap.clone().with_context(lacks)?;
     Ok(Server { build, program, ..server })
 }
 
@@ -148,10 +147,10 @@ pub fn carry_out(
     only: Option<&str>,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let mut open = series::open(folder, only, interrupt)?;
+    let mut open = series::open(folder, only, tools, interrupt)?;
     let began = Instant::now();
     while let Some(least) = open.iter_mut().min_by(|a, b| a.spent_s.total_cmp(&b.spent_s)) {
-        let block = least.run_block(tools, interrupt)?;
+        let block = least.run_block()?;
         let is_late = matches!(until, Until::Time(limit) if began.elapsed() >= limit);
         if !is_late && !block.is_multiple_of(COUNT_EVERY) {
             continue;

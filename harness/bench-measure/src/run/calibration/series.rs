@@ -7,13 +7,14 @@ use anyhow::{Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::super::{Bench, Truths, note_ready_lines};
+use crate::run::stage::Stage;
+use crate::run::{Bench, Truths, note_ready_lines};
 use bench_analysis::calibration::finished;
 use bench_model::config::{Arm, Calibration, Placement};
 use bench_model::figure::Figure;
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::Observation;
-use bench_model::plan::{self, CalibrationPlan, Plan, Trial};
+use bench_model::plan::{self, CalibrationPlan, Trial};
 use bench_model::results::{RATES_FOLDER, RunFolder};
 use bench_system::interrupt::Interrupt;
 
@@ -33,15 +34,14 @@ pub enum Layout {
 }
 
 /// A series of blocks.
-pub struct Series {
+pub struct Series<'a> {
     /// What `--only` calls it.
     pub name: &'static str,
     /// Its plan, as if it were a calibration by itself.
     pub calibration: Calibration,
     arms: Vec<Arm>,
     layout: Layout,
-    folder: RunFolder,
-    plan: Plan,
+    stage: Stage<'a>,
     truths: Truths,
     observations: Vec<Observation>,
     done: HashSet<u32>,
@@ -54,57 +54,62 @@ pub struct Series {
 ///
 /// # Errors
 /// A folder can't be read, or was begun by another version.
-pub fn open(folder: &RunFolder, only: Option<&str>, interrupt: &Interrupt) -> Result<Vec<Series>> {
+pub fn open<'a>(
+    folder: &RunFolder,
+    only: Option<&str>,
+    tools: &'a Tools,
+    interrupt: &'a Interrupt,
+) -> Result<Vec<Series<'a>>> {
     let CalibrationPlan { calibration, sizing, arms } = folder.calibration()?;
     let is_wanted = |name: &str| only.is_none_or(|wanted| wanted == name);
     let mut series = Vec::new();
     if is_wanted(CPU) {
         let calibration = Calibration { rates: None, ..calibration.clone() };
-        series.push(Series::open(CPU, folder.clone(), calibration, arms, Layout::Pairs, interrupt)?);
+        let stage = Stage::open(folder.clone(), tools, interrupt)?;
+        series.push(Series::open(CPU, stage, calibration, arms, Layout::Pairs)?);
     }
     if let Some(rates) = calibration.rates.as_ref().filter(|_| is_wanted(RATES)) {
         let of_rates = calibration.of_rates(rates);
         let arms = of_rates.arms(&sizing);
         let inner = RunFolder::open(&folder.0.join(RATES_FOLDER))?;
         inner.repair()?;
-        series.push(Series::open(RATES, inner, of_rates, arms, Layout::All, interrupt)?);
+        let stage = Stage::open(inner, tools, interrupt)?;
+        series.push(Series::open(RATES, stage, of_rates, arms, Layout::All)?);
     }
     Ok(series)
 }
 
-impl Series {
+impl<'a> Series<'a> {
     fn open(
         name: &'static str,
-        folder: RunFolder,
+        stage: Stage<'a>,
         calibration: Calibration,
         arms: Vec<Arm>,
         layout: Layout,
-        interrupt: &Interrupt,
     ) -> Result<Self> {
-        let plan = folder.plan()?;
-        note_ready_lines(&folder, &plan, interrupt)?;
-        let truths = Truths::of(&plan)?;
-        let observations = folder.observations()?;
+        note_ready_lines(&stage.folder, &stage.plan, stage.interrupt)?;
+        let truths = Truths::of(&stage.plan)?;
+        let observations = stage.folder.observations()?;
         let done = done(&calibration, &arms, layout, &observations)?;
         let spent_s = observations.iter().map(|observation| spent_s(&calibration, observation)).sum();
         let block = 0;
-        Ok(Self { name, calibration, arms, layout, folder, plan, truths, observations, done, block, spent_s })
+        Ok(Self { name, calibration, arms, layout, stage, truths, observations, done, block, spent_s })
     }
 
     /// Runs the next block that is not done, and gives its number.
     ///
     /// # Errors
     /// What ends the run.
-    pub fn run_block(&mut self, tools: &Tools, interrupt: &Interrupt) -> Result<u32> {
+    pub fn run_block(&mut self) -> Result<u32> {
         loop {
             self.block += 1;
-            let Self { folder, plan, truths, calibration, arms, layout, done, .. } = &*self;
+            let Self { stage, truths, calibration, arms, layout, done, .. } = &*self;
             let trials = block_trials(calibration, arms, *layout, self.block);
             let left: Vec<&Trial> = trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
             if left.is_empty() {
                 continue;
             }
-            let observations = run(&Bench { folder, plan, tools, truths, interrupt }, &left)?;
+            let observations = run(&stage.bench(truths), &left)?;
             self.spent_s +=
                 observations.iter().map(|observation| spent_s(calibration, observation)).sum::<f64>();
             self.observations.extend(observations);
