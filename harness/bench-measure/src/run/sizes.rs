@@ -29,8 +29,7 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
     let cells = cells(&outer.plan, sizes);
     let all = cells.len();
     for (place, cell) in cells.into_iter().enumerate() {
-        while let Some(load) = cell.next(sizes, &observations) {
-            let trial = cell.trial(&outer.plan.campaign, sizes, load, observations.len() as u32 + 1);
+        while let Some(trial) = next(&cell, sizes, &observations) {
             let load =
                 trial.rate.map_or("closed loop".to_owned(), |rate| format!("{:>8}/s", count(rate.into())));
             let head = format!("[{}/{all}] {:<40} {:<10} {load}", place + 1, trial.server, trial.workload);
@@ -55,70 +54,46 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
 
 /// The plan of the trials, without a list of them: every server in every box.
 pub(super) fn part(plan: &Plan, sizes: &Sizes) -> Plan {
-    let in_boxes =
-        |server: &Server| -> Vec<Server> { sizes.boxes.iter().map(|of| Sizes::inside(server, of)).collect() };
+    let in_boxes = |server| sizes.boxes.iter().map(move |of| Sizes::inside(server, of));
     let servers = plan.servers.iter().flat_map(in_boxes).collect();
     let campaign = Campaign { sizes: Some(sizes.clone()), ..plan.campaign.part(SIZES) };
     plan.part(servers, campaign)
 }
 
-/// A server in a box with a request, in one block.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Cell {
-    block: u32,
-    arm: String,
-    workload: String,
-}
-
-/// All cells in the order in which they are run: boxes in a drawn order, and in each the servers in a drawn order.
-fn cells(plan: &Plan, sizes: &Sizes) -> Vec<Cell> {
+/// All cells: the trials of each have a block, a server in a box and a request, and no load yet. They are run in this
+/// order: boxes in a drawn order, and in each the servers in a drawn order.
+fn cells(plan: &Plan, sizes: &Sizes) -> Vec<Trial> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(plan.campaign.seed);
     let mut cells = Vec::new();
     for block in 1..=plan.campaign.max_blocks {
-        let mut places: Vec<(&String, &SizedBox)> = Vec::new();
-        for workload in &plan.campaign.workloads {
-            places.extend(sizes.boxes.iter().map(|of| (workload, of)));
-        }
+        let in_boxes = |workload| sizes.boxes.iter().map(move |of| (workload, of));
+        let mut places: Vec<(&String, &SizedBox)> =
+            plan.campaign.workloads.iter().flat_map(in_boxes).collect();
         shuffle(&mut places, &mut random);
         for (workload, of) in places {
             let mut servers: Vec<&Server> = plan.servers.iter().collect();
             shuffle(&mut servers, &mut random);
-            cells.extend(servers.into_iter().map(|server| Cell {
-                block,
-                arm: Sizes::arm(&server.name, of),
-                workload: workload.clone(),
+            cells.extend(servers.into_iter().map(|server| {
+                let (server, workload) = (Sizes::arm(&server.name, of), workload.clone());
+                Trial { block, server, workload, tool: plan.campaign.tool, ..Trial::default() }
             }));
         }
     }
     cells
 }
 
-impl Cell {
-    /// The load to try next; `None` where the cell is done.
-    fn next(&self, sizes: &Sizes, observations: &[Observation]) -> Option<BoxLoad> {
-        let is_own = |observation: &&Observation| {
-            let Trial { block, server, workload, .. } = &observation.trial;
-            (*block, server, workload) == (self.block, &self.arm, &self.workload)
-        };
-        Rungs::new(sizes, host::cores(), observations.iter().filter(is_own)).next()
-    }
-
-    fn trial(&self, campaign: &Campaign, sizes: &Sizes, load: BoxLoad, number: u32) -> Trial {
-        let (rate, connections) = match load {
-            BoxLoad::Rate(rate) => (Some(rate), sizes.connections),
-            BoxLoad::Closed => (None, sizes.closed_connections),
-        };
-        Trial {
-            number,
-            block: self.block,
-            server: self.arm.clone(),
-            workload: self.workload.clone(),
-            connections,
-            rate,
-            tool: campaign.tool,
-            ..Trial::default()
-        }
-    }
+/// The trial of a cell that comes next; `None` where the cell is done.
+fn next(cell: &Trial, sizes: &Sizes, observations: &[Observation]) -> Option<Trial> {
+    let is_own = |observation: &&Observation| {
+        let Trial { block, server, workload, .. } = &observation.trial;
+        (*block, server, workload) == (cell.block, &cell.server, &cell.workload)
+    };
+    let rungs = Rungs::new(sizes, host::cores(), observations.iter().filter(is_own));
+    let (rate, connections) = match rungs.next()? {
+        BoxLoad::Rate(rate) => (Some(rate), sizes.connections),
+        BoxLoad::Closed => (None, sizes.closed_connections),
+    };
+    Some(Trial { number: observations.len() as u32 + 1, connections, rate, ..cell.clone() })
 }
 
 /// What a trial showed, on one line.
@@ -177,14 +152,14 @@ mod tests {
                 .iter()
                 .map(|cell| {
                     let server =
-                        plan.servers.iter().find(|server| cell.arm.starts_with(&server.name)).unwrap();
-                    cell.arm.strip_prefix(&server.name).unwrap().to_owned()
+                        plan.servers.iter().find(|server| cell.server.starts_with(&server.name)).unwrap();
+                    cell.server.strip_prefix(&server.name).unwrap().to_owned()
                 })
                 .collect();
             assert_eq!(boxes.len(), 1, "{group:?}");
         }
         let (mut sorted, all) = (cells.clone(), cells.len());
-        sorted.sort_by(|a, b| a.arm.cmp(&b.arm));
+        sorted.sort_by(|a, b| a.server.cmp(&b.server));
         sorted.dedup();
         assert_eq!(sorted.len(), all);
     }
@@ -193,9 +168,7 @@ mod tests {
     fn a_new_cell_begins_with_a_rate_of_the_campaign() {
         let (plan, sizes) = shipped();
         let cell = &cells(&plan, &sizes)[0];
-        let load = cell.next(&sizes, &[]).unwrap();
-        assert_eq!(load, BoxLoad::Rate(sizes.always[0]));
-        let trial = cell.trial(&plan.campaign, &sizes, load, 1);
+        let trial = next(cell, &sizes, &[]).unwrap();
         assert_eq!((trial.rate, trial.connections), (Some(sizes.always[0]), sizes.connections));
     }
 }
