@@ -190,14 +190,9 @@ impl Owned {
         interrupt.wait(limit, || self.ended())
     }
 
-    /// Waits as [`Self::wait`] does, but polls seldom while the child is expected to run.
-    pub fn wait_through(
-        &mut self,
-        expected: Duration,
-        limit: Duration,
-        interrupt: &Interrupt,
-    ) -> Result<Option<ExitStatus>> {
-        let end = Instant::now() + expected;
+    /// Waits as [`Self::wait`] does, but polls seldom: the child is expected to run all the time.
+    pub fn wait_through(&mut self, limit: Duration, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
+        let end = Instant::now() + limit;
         interrupt.wait(limit, || {
             let ended = self.ended()?;
             if ended.is_none() {
@@ -208,29 +203,31 @@ impl Owned {
     }
 
     /// Tells the child to end (SIGTERM) and waits; kills it where it doesn't listen.
-    pub fn stop(mut self, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
+    pub fn stop(mut self, interrupt: &Interrupt) -> Result<()> {
         self.signal(Signal::TERM)?;
-        let ended = self.wait(GRACE, interrupt)?;
-        if ended.is_some()
-            && let Some(group) = Pid::from_raw(self.child.id() as i32)
-        {
+        if self.wait(GRACE, interrupt)?.is_some() {
             // What it started may not have ended with it, and nobody else ends that. There may be nothing left; that
             // another group has the number by now takes as many new processes as there are numbers.
-            let _ = kill_process_group(group, Signal::KILL);
+            self.signal_group(Signal::KILL);
         }
-        Ok(ended)
+        Ok(())
     }
 
     /// Sends a signal to the child and its group, unless it has ended. A load tool prints its result at `INT`; after
     /// `STOP` a server runs no instruction until `CONT`, and the system still accepts connections for it.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
-        if self.ended()?.is_none()
-            && let Some(group) = Pid::from_raw(self.child.id() as i32)
-        {
-            // It has not been waited for, so the id is its own; that it may be gone by now is fine.
-            let _ = kill_process_group(group, signal);
+        if self.ended()?.is_none() {
+            // It has not been waited for, so the id is its own.
+            self.signal_group(signal);
         }
         Ok(())
+    }
+
+    /// Sends a signal to the group, which may be gone by now.
+    fn signal_group(&self, signal: Signal) {
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process_group(group, signal);
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -52,10 +51,10 @@ impl Process {
     ///
     /// # Errors
     /// An interrupt.
-    pub fn stop(self, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
+    pub fn stop(self, interrupt: &Interrupt) -> Result<()> {
         match self {
             Self::Owned(owned) => owned.stop(interrupt),
-            Self::Running(_) | Self::Elsewhere => Ok(None),
+            Self::Running(_) | Self::Elsewhere => Ok(()),
         }
     }
 

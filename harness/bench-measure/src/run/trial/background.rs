@@ -14,7 +14,7 @@ use rustix::process::Signal;
 
 use super::connecting::Holding;
 use super::tool::{Order, Ran, Ready};
-use super::{Bench, Draw, Ended, Ending};
+use super::{Bench, Draw, Ended};
 use crate::subject::{Process, Subject};
 use bench_model::config::{Background, Stages, Stall};
 use bench_model::load::{Load, LoadSample};
@@ -50,21 +50,17 @@ impl Bench<'_> {
         let duration_ms = self.window_ms(trial);
         let (what, tool) = (trial.tool.name(), trial.tool);
         let stages = self.plan.campaign.stages.as_ref();
-        let load = Load {
-            stages: stages.map_or_else(Vec::new, Stages::scaled),
-            ..self.load(trial, trial.connections, duration_ms)
-        };
+        let stages = stages.map_or_else(Vec::new, Stages::scaled);
+        let load = Load { stages, ..self.load(trial, trial.connections, duration_ms) };
         let order = Order { what, tool, load, holding };
         let mut bodies = self.bodies(trial, &trial.workload, Draw::Window)?;
         let own = self.prepare(trial, order, &mut bodies, target)?;
         let open = self.plan.campaign.open.as_ref().filter(|_| trial.rate.is_some());
         let background = open.and_then(|open| open.background.as_ref()).filter(|_| trial.disturbed);
-        let background = background.map(|other| {
-            let ready = self.prepare_background(trial, other, target)?;
-            Ok::<_, Ending>((Duration::from_millis(other.from_ms), ready))
-        });
+        let prepared = background.map(|other| self.prepare_background(trial, other, target)).transpose()?;
+        let from = background.map(|other| Duration::from_millis(other.from_ms));
         let stall = open.and_then(|open| open.stall).map(|stall| (stall, Duration::from_millis(duration_ms)));
-        Ok(ReadyWindow { own, background: background.transpose()?, stall })
+        Ok(ReadyWindow { own, background: from.zip(prepared), stall })
     }
 
     fn prepare_background(&self, trial: &Trial, background: &Background, target: &Target) -> Ended<Ready> {
@@ -110,8 +106,8 @@ impl Bench<'_> {
         window: &ReadyWindow,
         put: &PutWindow,
     ) -> Ended<(LoadSample, Option<LoadSample>)> {
-        let background = window.background.as_ref().zip(put.background.as_ref());
         let sample = self.read(&window.own, &put.own)?;
+        let background = window.background.as_ref().zip(put.background.as_ref());
         Ok((sample, background.map(|((_, ready), ran)| self.read(ready, ran)).transpose()?))
     }
 }

@@ -71,7 +71,7 @@ impl Holding {
                 return Ok(Some(connecting));
             }
             let pause = PAUSE.max(counting.elapsed() * PAUSE_PER_COUNT);
-            if began.elapsed() >= allowed || tool.wait_through(pause, pause, interrupt)?.is_some() {
+            if began.elapsed() >= allowed || tool.wait_through(pause, interrupt)?.is_some() {
                 return Ok(Some(connecting));
             }
         }

@@ -260,7 +260,7 @@ impl Runner<'_> {
         let is_short = connecting.is_some_and(|connecting| connecting.took_ms.is_none());
         let window = Duration::from_millis(if is_short { 0 } else { load.duration_ms });
         let mut at_window_end = None;
-        if tool.wait_through(window, window, self.interrupt)?.is_none() {
+        if tool.wait_through(window, self.interrupt)?.is_none() {
             if load.rate.is_some() {
                 at_window_end = cpu_time(tool.pid()).ok();
             }

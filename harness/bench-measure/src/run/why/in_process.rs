@@ -1,6 +1,7 @@
-//! One call of the servers' in-process programs: those of both servers at the same time, on the core that their trials
-//! run on, so that what disturbs one disturbs the other as much. A program counts its own CPU time, so sharing the core
-//! costs it none.
+//! The servers' in-process programs: called for their CPU time, and under callgrind for their instructions.
+//!
+//! To be timed, those of both servers run at the same time, on the core that their trials run on, so that what disturbs
+//! one disturbs the other as much. A program counts its own CPU time, so sharing the core costs it none.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -87,7 +88,7 @@ impl Part<'_> {
 
     fn finish(&self, call: &Call<'_>, server: &Server, mut process: Owned) -> Result<Vec<f64>> {
         let stderr = self.file(call, server, "stderr");
-        let status = process.wait_through(Duration::ZERO, LIMIT, self.stage.interrupt)?;
+        let status = process.wait(LIMIT, self.stage.interrupt)?;
         let status = status.with_context(|| format!("it did not end within {LIMIT:?}"))?;
         let said = || last_line(&stderr).unwrap_or_default();
         ensure!(status.success(), "{}: {}", describe(status), said());
@@ -112,8 +113,8 @@ impl Part<'_> {
         Ok(args)
     }
 
-    /// Counts the instructions of a request in process, by function: the program under callgrind, once and with a repeat
-    /// more. What the two differ by are the requests of that repeat; setting up and warming up are in both.
+    /// Counts the instructions of a request in process, by function: the program under callgrind, once and with a
+    /// repeat more. What the two differ by are the requests of that repeat; setting up and warming up are in both.
     pub(super) fn instructions(
         &self,
         server: &Server,
@@ -139,8 +140,8 @@ impl Part<'_> {
     /// Instructions by function of a program that measures so often.
     fn counted(&self, server: &Server, call: &Call<'_>, repeats: u32) -> Result<BTreeMap<String, u64>> {
         let valgrind = on_path("valgrind").context(callgrind::INSTALL)?;
-        let program =
-            server.in_process.as_ref().context("servers.toml names no in-process program for it")?;
+        let program = server.in_process.as_ref();
+        let program = program.context("servers.toml names no in-process program for it")?;
         existing(program)?;
         let file = |what: &str| {
             let name = format!("instructions-{}-{repeats}.{what}", server.name);
@@ -152,7 +153,7 @@ impl Part<'_> {
         args.extend(self.arguments(call, program, repeats)?);
         let output = Output { stdout: Some(&file("ndjson")), stderr: &stderr };
         let mut process = Owned::spawn(&valgrind, &args, &output, Placement::Free)?;
-        let status = process.wait_through(Duration::ZERO, CALLGRIND_LIMIT, self.stage.interrupt)?;
+        let status = process.wait(CALLGRIND_LIMIT, self.stage.interrupt)?;
         let status =
             status.with_context(|| format!("it did not end within {CALLGRIND_LIMIT:?} under callgrind"))?;
         let said = || last_line(&stderr).unwrap_or_default();
