@@ -61,10 +61,9 @@ impl Stage<'_> {
         let with = if client.is_default() { String::new() } else { format!("-{}", client.name()) };
         let name = format!("{server}-{workload}-c{connections}{with}-{remedy:?}").to_lowercase();
         let stage = self.inside(&format!("{REMEDIES}/{name}"), |inner| {
+            let (likely, words) = (&cause.sentence, remedy.words());
             bench_system::note!(
-                "{server}, {workload} at {connections}: likely that {}; trying {}",
-                cause.sentence,
-                remedy.words()
+                "{server}, {workload} at {connections}: likely that {likely}; trying {words}"
             );
             let known = self.plan.server(server)?;
             let (with, remedied, refused) = match self.remedied(known, remedy)? {

@@ -27,26 +27,20 @@ pub struct Soaked<'a> {
 /// One line: there is no such server, the campaign is none at a rate, or a number is out of range.
 pub fn resolve(config: &ConfigDir, name: &str, soaked: Soaked<'_>) -> Result<(Plan, String)> {
     let (mut campaign, text) = config.campaign(name)?;
-    ensure!(
-        campaign.soak,
-        "campaign {name}: is no soak, and --server is for those; leave it out, or run soak"
-    );
+    let hint = "leave it out, or run soak";
+    ensure!(campaign.soak, "campaign {name}: is no soak, and --server is for those; {hint}");
     let ceiling = campaign.ceiling.clone().with_context(|| format!("campaign {name}: has no ceiling"))?;
-    ensure!(
-        soaked.server != ceiling,
-        "--server {}: it answers at once and keeps nothing; name another one",
-        soaked.server
-    );
-    campaign.servers = vec![soaked.server.to_owned(), ceiling];
+    let server = soaked.server;
+    ensure!(server != ceiling, "--server {server}: it answers at once and keeps nothing; name another one");
+    campaign.servers = vec![server.to_owned(), ceiling];
     if let Some(open) = &mut campaign.open {
         open.rates = soaked.rate.map_or_else(|| open.rates.clone(), |rate| vec![rate]);
         open.connections = soaked.connections.unwrap_or(open.connections);
     }
     campaign.workloads = soaked.workload.map_or(campaign.workloads, |name| vec![name.to_owned()]);
     campaign.window_ms = soaked.minutes.map_or(campaign.window_ms, |minutes| u64::from(minutes) * 60_000);
-    campaign.check().with_context(|| {
-        format!("campaign {name}: --server, --minutes, --rate, --workload, --connections")
-    })?;
+    let options = || format!("campaign {name}: --server, --minutes, --rate, --workload, --connections");
+    campaign.check().with_context(options)?;
     let servers = campaign.servers.iter().map(|name| config.server(name)).collect::<Result<_>>()?;
     // The ceiling shows in seconds what the load tool can send. It is not soaked itself.
     campaign.servers.truncate(1);

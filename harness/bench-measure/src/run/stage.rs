@@ -1,4 +1,5 @@
-//! A part of a run that has a folder and a plan of its own: the run itself, or one inside it.
+//! A part of a run that has a folder and a plan of its own: the run itself, or one inside it; and the servers that
+//! others' answers are compared with in it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -65,9 +66,9 @@ impl<'a> Stage<'a> {
         Bench { folder, plan, tools, truths, interrupt }
     }
 
-    /// Runs the trials of its plan that have no observation and whose question is open. At each interim analysis settled
-    /// comparisons stop. Where the campaign compares its headline alone, that is measured first, and `so_far` is called
-    /// at its first interim analysis and before the rest.
+    /// Runs the trials of its plan that have no observation and whose question is open. At each interim analysis
+    /// settled comparisons stop. Where the campaign compares its headline alone, that is measured first, and `so_far`
+    /// is called at its first interim analysis and before the rest.
     pub fn sweep(&self, so_far: &dyn Fn()) -> Result<()> {
         let Self { folder, plan, interrupt, .. } = self;
         if plan.trials.is_empty() {
@@ -145,7 +146,8 @@ impl Bench<'_> {
     }
 }
 
-/// Servers that others' answers are compared with, and that the harness starts for it: they run until it is dropped, and where they write their standard error.
+/// Servers that others' answers are compared with, and that the harness starts for it: they run until it is dropped,
+/// and where they write their standard error.
 #[derive(Default)]
 pub(super) struct Running(Vec<(Subject, PathBuf)>);
 

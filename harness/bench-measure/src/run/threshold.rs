@@ -49,15 +49,11 @@ fn resolve(plan: &Plan, threshold: &Threshold) -> Result<(Plan, SearchPlan)> {
         let tunings = if is_ceiling { &[Tuning::Equal] } else { &threshold.tunings[..] };
         for (server, tuning) in tuned(base, tunings) {
             for workload in &workloads {
-                for client in &threshold.clients {
-                    searches.push(Searched {
-                        server: server.name.clone(),
-                        base: base.name.clone(),
-                        tuning,
-                        workload: workload.clone(),
-                        client: *client,
-                        limit: limit(threshold.most, *client)?,
-                    });
+                for &client in &threshold.clients {
+                    let limit = limit(threshold.most, client)?;
+                    let (server, base) = (server.name.clone(), base.name.clone());
+                    let workload = workload.clone();
+                    searches.push(Searched { server, base, tuning, workload, client, limit });
                 }
             }
             servers.push(server);
@@ -79,10 +75,8 @@ fn resolve(plan: &Plan, threshold: &Threshold) -> Result<(Plan, SearchPlan)> {
         environment,
         ..campaign.part(THRESHOLD)
     };
-    Ok((
-        plan.part(servers, inner),
-        SearchPlan { threshold: threshold.clone(), seed: campaign.seed, timeout_ms, searches },
-    ))
+    let (threshold, seed) = (threshold.clone(), campaign.seed);
+    Ok((plan.part(servers, inner), SearchPlan { threshold, seed, timeout_ms, searches }))
 }
 
 /// The server with each of these settings, under a name of its own. One that takes no tuning has only its own.
@@ -117,11 +111,8 @@ fn limit(most: u32, client: Client) -> Result<Limit> {
         (ports.saturating_sub(SPARE_PORTS) / ports_each, Bound::ClientPorts),
     ];
     let (connections, by) = bounds.into_iter().min_by_key(|bound| bound.0).unwrap_or(bounds[0]);
-    ensure!(
-        connections > 0,
-        "this machine holds no connections to search with ({}); see `just doctor`",
-        by.words()
-    );
+    let words = by.words();
+    ensure!(connections > 0, "this machine holds no connections to search with ({words}); see `just doctor`");
     Ok(Limit { connections: connections as u32, by })
 }
 
@@ -151,8 +142,8 @@ impl Runnable for SearchPlan {
     }
 }
 
-/// Once a search has found where servers fail, tries the remedy of each likely cause there, as far as the campaign says.
-/// Where it takes the symptom away, the search is made again with it.
+/// Once a search has found where servers fail, tries the remedy of each likely cause there, as far as the campaign
+/// says. Where it takes the symptom away, the search is made again with it.
 fn explain(stage: &Stage<'_>) -> Result<()> {
     let campaign = &stage.plan.campaign;
     if campaign.remedy_trials == 0 {

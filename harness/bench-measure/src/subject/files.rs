@@ -44,9 +44,8 @@ impl Files {
         if answer.is_none() && !is_ipc && !server.takes("folder") && !server.takes("accounts_dir") {
             return Ok(None);
         }
-        let dir = tempfile::Builder::new().prefix("rpc-bench-").tempdir();
-        let dir =
-            dir.with_context(|| format!("server {}: can't make a folder for its files", server.name))?;
+        let context = || format!("server {}: can't make a folder for its files", server.name);
+        let dir = tempfile::Builder::new().prefix("rpc-bench-").tempdir().with_context(context)?;
         let folder = dir.path().join("node");
         fs::create_dir(&folder).with_context(|| format!("can't make {}", folder.display()))?;
         values.insert("folder", folder.display().to_string());
@@ -110,10 +109,8 @@ fn kept_ledger(ledgers: &Path, spec: &SeededSpec) -> Result<PathBuf> {
     }
     let ledger = Ledger::seeded(spec);
     if !path.exists() {
-        bench_system::note!(
-            "writing the ledger of {accounts} accounts and {slots} slots to {}",
-            path.display()
-        );
+        let to = path.display();
+        bench_system::note!("writing the ledger of {accounts} accounts and {slots} slots to {to}");
         let context = || format!("can't write {}", ledgers.display());
         fs::create_dir_all(ledgers).with_context(context)?;
         // Under its own name only once it is whole; another harness may be as far.

@@ -156,13 +156,12 @@ fn same_programs(plan: &SharedLoad) -> Result<Tools> {
     let name = plan.tool.name();
     let tool = Tool::find_built(plan.tool, &plan.pins)?;
     let tool = tool.with_context(|| format!("there is no {name}; build it there with: just tools {name}"))?;
+    let (own, other) = (&tool.sha256, &plan.tool_sha256);
     ensure!(
-        tool.sha256 == plan.tool_sha256,
-        "its {name} ({}, SHA-256 {:.12}) is another build than the harness' ({:.12}); put the same program on all \
-         machines",
-        tool.version,
-        tool.sha256,
-        plan.tool_sha256
+        own == other,
+        "its {name} ({}, SHA-256 {own:.12}) is another build than the harness' ({other:.12}); put the same program \
+         on all machines",
+        tool.version
     );
     Ok(Tools::of([(plan.tool, tool)], &plan.pins))
 }
@@ -182,12 +181,12 @@ fn check_open_files(connections: u32, limit: u64) -> Result<()> {
 fn check_clock(clock: Option<Clock>, plan: &SharedLoad) -> Result<()> {
     let Some(clock) = clock else { return Ok(()) };
     let (ahead_us, most_us) = (clock.certainly_ahead_us(), plan.load.duration_ms as f64 * 1e3 * MOST_SKEW);
+    let (off_ms, most_ms) = (ahead_us.abs() / 1e3, most_us / 1e3);
+    let how = if ahead_us > 0.0 { "ahead of" } else { "behind" };
     ensure!(
         ahead_us.abs() <= most_us,
-        "its clock is {:.1} ms {} the harness', and {:.1} ms (1 % of the window) is the most; let chrony set it",
-        ahead_us.abs() / 1e3,
-        if ahead_us > 0.0 { "ahead of" } else { "behind" },
-        most_us / 1e3
+        "its clock is {off_ms:.1} ms {how} the harness', and {most_ms:.1} ms (1 % of the window) is the most; let \
+         chrony set it"
     );
     Ok(())
 }

@@ -105,11 +105,8 @@ impl Checker {
         let misfit = parsed.as_ref().and_then(|answer| truth.misfit(answer));
         let misfit = misfit.map_or_else(String::new, |misfit| format!(" ({})", shown(&misfit)));
         let Some(answer) = parsed.filter(|answer| truth.accepts(answer)) else {
-            return Err(format!(
-                "requested {requested}: {} instead of {}{misfit}",
-                shown(text),
-                shown(&truth.words())
-            ));
+            let (answered, right) = (shown(text), shown(&truth.words()));
+            return Err(format!("requested {requested}: {answered} instead of {right}{misfit}"));
         };
         rises(&mut self.highest, request.request, truth.number(&answer))
             .map_err(|fell| format!("requested {requested}: {fell}"))

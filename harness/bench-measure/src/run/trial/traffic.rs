@@ -109,7 +109,8 @@ impl Bench<'_> {
         trial.window_ms.unwrap_or(self.plan.campaign.window_ms)
     }
 
-    /// Whether the disk of its folder has room for a trial. Without it the load tool would fail where the disk is at fault.
+    /// Whether the disk of its folder has room for a trial. Without it the load tool would fail where the disk is at
+    /// fault.
     ///
     /// # Errors
     /// One line: the folder, its disk, what is free, and what is needed. That ends the run, which can be resumed.

@@ -36,8 +36,8 @@ impl Part<'_> {
         let counted: Vec<CountObservation> = folder.lines(COUNTS)?;
         let truths = Truths::of(plan)?;
         let bench = &self.stage.bench(&truths);
-        let counting =
-            Counting { bench, why_plan: self.why_plan, workload: plan.workload(&self.why_plan.workload)? };
+        let workload = plan.workload(&self.why_plan.workload)?;
+        let counting = Counting { bench, why_plan: self.why_plan, workload };
         for server in &plan.servers {
             for kind in CountKind::of(&self.why_plan.why) {
                 if counted.iter().any(|known| known.server == server.name && known.kind == kind) {
@@ -117,12 +117,9 @@ impl Counting<'_> {
         let text = fs::read_to_string(&summary)
             .with_context(|| format!("{} wrote no summary: {}", tracer.program(), said()))?;
         let calls = tracer.parse(&text)?;
-        ensure!(
-            !tracer.missed(&calls, requests),
-            "{} missed calls of a server that is this fast",
-            tracer.command()
-        );
-        Ok(CountOutcome::Syscalls { requests, calls, tool: tracer.command().to_owned() })
+        let tool = tracer.command().to_owned();
+        ensure!(!tracer.missed(&calls, requests), "{tool} missed calls of a server that is this fast");
+        Ok(CountOutcome::Syscalls { requests, calls, tool })
     }
 
     /// A fresh server whose answer is the true one.
