@@ -28,15 +28,14 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, bail, ensure};
 
 use crate::link::Link;
-use crate::subject::{self, Subject};
+use crate::subject;
 use bench_model::config::layouts::Layouts;
 use bench_model::config::{Campaign, ConfigDir, Server};
 use bench_model::load::toolchain::Tools;
 use bench_model::plan::{self, Plan, Trial};
-use bench_model::provenance::programs;
 use bench_model::results::{Conditions, DUETS, ENVIRONMENT, Resumed, RunFolder, pretty, remove_begun};
 use bench_model::workload::{Opening, Workload};
-use bench_system::interrupt::{Interrupt, Interrupted};
+use bench_system::interrupt::Interrupt;
 use bench_system::probe::host::{self, Host};
 use bench_system::readable_numbers::counted;
 
@@ -247,44 +246,6 @@ pub fn carry_out(
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;
     sizes::carry_out(&stage)
-}
-
-/// Starts each server once, before anything is measured, to note its effective settings. A server that does not start
-/// is left to its trials, which say so.
-fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
-    let mut conditions = folder.conditions()?;
-    let environment = &plan.campaign.environment;
-    let opening = opening(plan)?;
-    let stderr = folder.0.join("tool-output/ready.stderr");
-    let begun_with = std::mem::take(&mut conditions.programs);
-    conditions.programs = programs(plan, Path::new("."));
-    conditions.programs.extend(begun_with);
-    for server in &plan.servers {
-        if conditions.servers.contains_key(&server.name) {
-            continue;
-        }
-        // What a program says of its settings does not depend on its layout.
-        let program = plan.programs(server).into_iter().next().unwrap_or_default();
-        let server = &Server { program, ..server.clone() };
-        match Subject::start(server, environment, opening.clone(), &stderr, interrupt) {
-            Ok(subject) => {
-                let mut ready = subject.ready.clone();
-                // What differs at every start is no setting.
-                for moment in ["addr", "metrics", "pid", "ws"] {
-                    ready.as_object_mut().map(|ready| ready.remove(moment));
-                }
-                conditions.servers.insert(server.name.clone(), ready);
-                subject.process.stop(interrupt)?;
-            }
-            Err(error) if error.is::<Interrupted>() => return Err(error),
-            Err(error) => bench_system::note!("{error:#}"),
-        }
-    }
-    // The trials have files of their own.
-    for own in [subject::upstream_stderr(&stderr), stderr] {
-        let _ = std::fs::remove_file(own);
-    }
-    folder.write_derived(ENVIRONMENT, &pretty(&conditions)?)
 }
 
 /// A request for a server's arguments where nothing is measured: the first workload's.

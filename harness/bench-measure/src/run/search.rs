@@ -7,7 +7,6 @@ use std::fmt::Display;
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 
-use super::note_ready_lines;
 use super::stage::Stage;
 use super::terminal_view::View;
 use bench_analysis::interleaved_searches::Searches;
@@ -33,7 +32,7 @@ pub(super) trait Runnable: Searches<Rule: Rule<Found: Display>> + DeserializeOwn
 
 /// Runs searches from wherever they are to their end.
 pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
-    let Stage { folder, plan, interrupt, .. } = stage;
+    let folder = &stage.folder;
     let searches: S = folder.read_json(S::FILE)?;
     let place = || format!("{} does not hold what was searched", folder.0.display());
     let mut schedule = searches.replay(&folder.observations()?).with_context(place)?.schedule;
@@ -41,7 +40,7 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
         return Ok(());
     }
     let (truths, _running) = stage.truths()?;
-    note_ready_lines(folder, plan, interrupt)?;
+    stage.note_ready_lines()?;
     let bench = stage.bench(&truths);
     let view = View::new();
     view.line(&searches.announce(schedule.left()));

@@ -6,7 +6,6 @@ use anyhow::Result;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::note_ready_lines;
 use super::stage::Stage;
 use super::terminal_view::View;
 use bench_analysis::sizes::{BoxLoad, Rungs, judge};
@@ -22,7 +21,7 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
     let Some(sizes) = &outer.plan.campaign.sizes else { return Ok(()) };
     let stage = outer.inside(SIZES, |_| Ok(part(&outer.plan, sizes)))?;
     let (truths, _running) = stage.truths()?;
-    note_ready_lines(&stage.folder, &stage.plan, stage.interrupt)?;
+    stage.note_ready_lines()?;
     let bench = stage.bench(&truths);
     let view = View::new();
     let mut observations = stage.folder.observations()?;

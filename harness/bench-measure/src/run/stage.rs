@@ -2,21 +2,22 @@
 //! others' answers are compared with in it.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{Bench, Truths, begin_folder, note_ready_lines, opening, progress};
+use super::{Bench, Truths, begin_folder, opening, progress};
 use crate::owned_process::remove_if_empty;
-use crate::subject::Subject;
+use crate::subject::{self, Subject};
 use bench_analysis::{Comparisons, Observed};
 use bench_model::config::Server;
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_model::plan::{Plan, Trial};
-use bench_model::results::RunFolder;
+use bench_model::provenance::programs;
+use bench_model::results::{ENVIRONMENT, RunFolder, pretty};
 use bench_model::target::Target;
-use bench_system::interrupt::Interrupt;
+use bench_system::interrupt::{Interrupt, Interrupted};
 
 /// A part of a run, begun or resumed.
 pub(super) struct Stage<'a> {
@@ -51,12 +52,28 @@ impl<'a> Stage<'a> {
         Self::open(folder, self.tools, self.interrupt)
     }
 
-    /// The true answers of its plan, and the references that it starts for them.
+    /// The true answers of its plan, and the references that it starts for them: those that do not run already, each
+    /// once.
     ///
     /// # Errors
-    /// A reference does not start, or an answer is not known.
+    /// A reference does not start (with the last line that it wrote), or an answer is not known.
     pub fn truths(&self) -> Result<(Truths, Running)> {
-        let (running, plan) = start_references(&self.plan, &self.folder, self.interrupt)?;
+        let mut plan = self.plan.clone();
+        let mut running = Running::default();
+        let mut targets: BTreeMap<String, Target> = BTreeMap::new();
+        for reference in plan.workloads.iter_mut().flat_map(|workload| workload.references_mut()) {
+            let Some(entry) = reference.entry.as_deref() else { continue };
+            if !targets.contains_key(&entry.name) {
+                let stderr = self.folder.0.join(format!("tool-output/reference-{}.stderr", entry.name));
+                let (environment, opening) = (&self.plan.campaign.environment, opening(&self.plan)?);
+                let started = Subject::start(entry, environment, opening, &stderr, self.interrupt);
+                let started = started.with_context(|| format!("the reference, server {}", entry.name))?;
+                targets.insert(entry.name.clone(), started.target.clone());
+                running.0.push((started, stderr));
+            }
+            let target = &targets[&entry.name];
+            (reference.url, reference.access) = (target.url(), target.access().clone());
+        }
         Ok((Truths::of(&plan)?, running))
     }
 
@@ -66,16 +83,55 @@ impl<'a> Stage<'a> {
         Bench { folder, plan, tools, truths, interrupt }
     }
 
+    /// Starts each server once, before anything is measured, to note its effective settings. A server that does not start
+    /// is left to its trials, which say so.
+    pub fn note_ready_lines(&self) -> Result<()> {
+        let Self { folder, plan, interrupt, .. } = self;
+        let mut conditions = folder.conditions()?;
+        let environment = &plan.campaign.environment;
+        let opening = opening(plan)?;
+        let stderr = folder.0.join("tool-output/ready.stderr");
+        let begun_with = std::mem::take(&mut conditions.programs);
+        conditions.programs = programs(plan, Path::new("."));
+        conditions.programs.extend(begun_with);
+        for server in &plan.servers {
+            if conditions.servers.contains_key(&server.name) {
+                continue;
+            }
+            // What a program says of its settings does not depend on its layout.
+            let program = plan.programs(server).into_iter().next().unwrap_or_default();
+            let server = &Server { program, ..server.clone() };
+            match Subject::start(server, environment, opening.clone(), &stderr, interrupt) {
+                Ok(subject) => {
+                    let mut ready = subject.ready.clone();
+                    // What differs at every start is no setting.
+                    for moment in ["addr", "metrics", "pid", "ws"] {
+                        ready.as_object_mut().map(|ready| ready.remove(moment));
+                    }
+                    conditions.servers.insert(server.name.clone(), ready);
+                    subject.process.stop(interrupt)?;
+                }
+                Err(error) if error.is::<Interrupted>() => return Err(error),
+                Err(error) => bench_system::note!("{error:#}"),
+            }
+        }
+        // The trials have files of their own.
+        for own in [subject::upstream_stderr(&stderr), stderr] {
+            let _ = std::fs::remove_file(own);
+        }
+        folder.write_derived(ENVIRONMENT, &pretty(&conditions)?)
+    }
+
     /// Runs the trials of its plan that have no observation and whose question is open. At each interim analysis
     /// settled comparisons stop. Where the campaign compares its headline alone, that is measured first, and `so_far`
     /// is called at its first interim analysis and before the rest.
     pub fn sweep(&self, so_far: &dyn Fn()) -> Result<()> {
-        let Self { folder, plan, interrupt, .. } = self;
+        let Self { folder, plan, .. } = self;
         if plan.trials.is_empty() {
             return Ok(());
         }
         let (truths, _running) = self.truths()?;
-        note_ready_lines(folder, plan, interrupt)?;
+        self.note_ready_lines()?;
         let bench = self.bench(&truths);
         let mut observations = folder.observations()?;
         let mut progress = progress::Progress::new(plan);
@@ -158,30 +214,6 @@ impl Drop for Running {
             remove_if_empty(&stderr);
         }
     }
-}
-
-/// Starts the references of a plan that do not run already, each once. Gives the plan with their addresses.
-///
-/// # Errors
-/// One does not start: with the last line that it wrote.
-fn start_references(plan: &Plan, folder: &RunFolder, interrupt: &Interrupt) -> Result<(Running, Plan)> {
-    let mut found = plan.clone();
-    let mut running = Running::default();
-    let mut targets: BTreeMap<String, Target> = BTreeMap::new();
-    for reference in found.workloads.iter_mut().flat_map(|workload| workload.references_mut()) {
-        let Some(entry) = reference.entry.as_deref() else { continue };
-        if !targets.contains_key(&entry.name) {
-            let stderr = folder.0.join(format!("tool-output/reference-{}.stderr", entry.name));
-            let environment = &plan.campaign.environment;
-            let started = Subject::start(entry, environment, opening(plan)?, &stderr, interrupt);
-            let started = started.with_context(|| format!("the reference, server {}", entry.name))?;
-            targets.insert(entry.name.clone(), started.target.clone());
-            running.0.push((started, stderr));
-        }
-        let target = &targets[&entry.name];
-        (reference.url, reference.access) = (target.url(), target.access().clone());
-    }
-    Ok((running, found))
 }
 
 /// The references that are started for a plan, to be built with the plan's servers.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::*;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::{Source, Tool};
+use bench_system::interrupt::Interrupted;
 
 fn bombardier_alone() -> Tools {
     let (name, version) = ("bombardier".to_owned(), "1.2.6".to_owned());

@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::run::stage::Stage;
-use crate::run::{Bench, Truths, note_ready_lines};
+use crate::run::{Bench, Truths};
 use bench_analysis::calibration::finished;
 use bench_model::config::{Arm, Calibration, Placement};
 use bench_model::figure::Figure;
@@ -87,7 +87,7 @@ impl<'a> Series<'a> {
         arms: Vec<Arm>,
         layout: Layout,
     ) -> Result<Self> {
-        note_ready_lines(&stage.folder, &stage.plan, stage.interrupt)?;
+        stage.note_ready_lines()?;
         let truths = Truths::of(&stage.plan)?;
         let observations = stage.folder.observations()?;
         let done = done(&calibration, &arms, layout, &observations)?;

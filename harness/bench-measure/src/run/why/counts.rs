@@ -14,14 +14,12 @@ use crate::metrics;
 use crate::owned_process::{Output, Owned};
 use crate::run::stage::Stage;
 use crate::run::trial::tool::Order;
-use crate::run::{Bench, Truths};
 use crate::subject::Subject;
 use bench_model::config::Server;
 use bench_model::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
 use bench_model::load::Load;
 use bench_model::load::bodies::Bodies;
 use bench_model::plan::{Trial, WhyPlan};
-use bench_model::workload::Workload;
 use bench_system::foreign_text::{beginning_of, last_line};
 use bench_system::interrupt::recorded;
 use bench_system::probe::syscalls::{INSTALL, Tracer};
@@ -34,19 +32,15 @@ impl Part<'_> {
     pub(super) fn count(&self) -> Result<()> {
         let Stage { folder, plan, .. } = &self.stage;
         let counted: Vec<CountObservation> = folder.lines(COUNTS)?;
-        let truths = Truths::of(plan)?;
-        let bench = &self.stage.bench(&truths);
-        let workload = plan.workload(&self.why_plan.workload)?;
-        let counting = Counting { bench, why_plan: self.why_plan, workload };
         for server in &plan.servers {
             for kind in CountKind::of(&self.why_plan.why) {
                 if counted.iter().any(|known| known.server == server.name && known.kind == kind) {
                     continue;
                 }
                 let outcome = match kind {
-                    CountKind::Allocations => counting.allocations(server),
-                    CountKind::Syscalls => counting.syscalls(server),
-                    CountKind::Instructions => self.instructions(server, counting.workload, &truths),
+                    CountKind::Allocations => self.allocations(server),
+                    CountKind::Syscalls => self.syscalls(server),
+                    CountKind::Instructions => self.instructions(server),
                 };
                 let outcome = recorded(outcome, |reason| {
                     bench_system::note!("{}: {kind:?} unavailable: {reason}", server.name);
@@ -57,16 +51,7 @@ impl Part<'_> {
         }
         Ok(())
     }
-}
 
-/// What all counting of a run shares.
-struct Counting<'a> {
-    bench: &'a Bench<'a>,
-    why_plan: &'a WhyPlan,
-    workload: &'a Workload,
-}
-
-impl Counting<'_> {
     /// Allocations, by a build of the server that counts them.
     fn allocations(&self, server: &Server) -> Result<CountOutcome> {
         let counting = server.counting.as_ref();
@@ -79,7 +64,7 @@ impl Counting<'_> {
         let before = (count()?, metrics::server_counts(&metrics)?);
         self.load(&subject, &server, "allocations")?;
         let after = (count()?, metrics::server_counts(&metrics)?);
-        subject.process.stop(self.bench.interrupt)?;
+        subject.process.stop(self.stage.interrupt)?;
         Ok(CountOutcome::Allocations {
             requests: after.1.requests - before.1.requests,
             allocations: after.0.allocations - before.0.allocations,
@@ -92,15 +77,15 @@ impl Counting<'_> {
         let (tracer, program) = Tracer::find().context(INSTALL)?;
         let subject = self.start(server, "syscalls")?;
         let metrics = subject.metrics.clone().context("its ready line names no metrics")?;
-        let summary = self.file(server, &format!("{}.txt", tracer.program()));
-        let stderr = self.file(server, &format!("{}.stderr", tracer.program()));
-        let output = Output { stdout: Some(&self.file(server, "tracer.stdout")), stderr: &stderr };
+        let summary = self.count_file(server, &format!("{}.txt", tracer.program()));
+        let stderr = self.count_file(server, &format!("{}.stderr", tracer.program()));
+        let output = Output { stdout: Some(&self.count_file(server, "tracer.stdout")), stderr: &stderr };
         let pid = subject.pid().context("its process is not known")?;
         let args = tracer.arguments(pid, &summary);
-        let placement = self.bench.plan.campaign.environment.placement;
+        let placement = self.stage.plan.campaign.environment.placement;
         let mut tracing = Owned::spawn(&program, &args, &output, placement)?;
         let said = || last_line(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
-        let attached = self.bench.interrupt.wait(TRACER_WITHIN, || {
+        let attached = self.stage.interrupt.wait(TRACER_WITHIN, || {
             ensure!(tracing.ended()?.is_none(), "{} ended: {}", tracer.program(), said());
             let printed = beginning_of(&stderr).unwrap_or_default();
             Ok(tracer.is_attached(tracing.pid(), &printed).then_some(()))
@@ -111,9 +96,9 @@ impl Counting<'_> {
         let requests = metrics::server_counts(&metrics)?.requests - before.requests;
         ensure!(requests > 0, "no request was answered under {}", tracer.program());
         tracing.signal(Signal::INT)?;
-        let ended = tracing.wait(TRACER_WITHIN, self.bench.interrupt)?;
+        let ended = tracing.wait(TRACER_WITHIN, self.stage.interrupt)?;
         ensure!(ended.is_some(), "{} did not end within {TRACER_WITHIN:?}", tracer.program());
-        subject.process.stop(self.bench.interrupt)?;
+        subject.process.stop(self.stage.interrupt)?;
         let text = fs::read_to_string(&summary)
             .with_context(|| format!("{} wrote no summary: {}", tracer.program(), said()))?;
         let calls = tracer.parse(&text)?;
@@ -124,10 +109,10 @@ impl Counting<'_> {
 
     /// A fresh server whose answer is the true one.
     fn start(&self, server: &Server, what: &str) -> Result<Subject> {
-        let stderr = self.file(server, &format!("{what}.stderr"));
-        let environment = &self.bench.plan.campaign.environment;
-        let known = self.bench.truths.of_server(&server.name).first(&self.workload.name)?;
-        let subject = Subject::start(server, environment, known, &stderr, self.bench.interrupt)?;
+        let stderr = self.count_file(server, &format!("{what}.stderr"));
+        let environment = &self.stage.plan.campaign.environment;
+        let known = self.truths.of_server(&server.name).first(&self.why_plan.workload)?;
+        let subject = Subject::start(server, environment, known, &stderr, self.stage.interrupt)?;
         match client::verify(&subject.target, &known.body, &known.truth)? {
             Ok(_) => Ok(subject),
             Err(answer) => bail!("it answers wrongly: {answer}"),
@@ -138,15 +123,15 @@ impl Counting<'_> {
         let WhyPlan { why, connections, .. } = self.why_plan;
         let (connections, duration_ms, timeout_ms) = (*connections, why.counting_ms, why.timeout_ms);
         let load = Load { connections, duration_ms, timeout_ms, ..Load::default() };
-        let (server, workload) = (server.name.clone(), self.workload.name.clone());
+        let (server, workload) = (server.name.clone(), self.why_plan.workload.clone());
+        let bodies = Bodies::One(self.stage.plan.workload(&workload)?.body()?);
         let trial = Trial { server, workload, connections, ..Trial::default() };
-        let bodies = Bodies::One(self.workload.body()?);
         let order = Order::new(what, trial.tool, load);
-        self.bench.run_load(&trial, order, bodies, &subject.target)?;
+        self.stage.bench(&self.truths).run_load(&trial, order, bodies, &subject.target)?;
         Ok(())
     }
 
-    fn file(&self, server: &Server, what: &str) -> PathBuf {
-        self.bench.folder.0.join("tool-output").join(format!("counts-{}.{what}", server.name))
+    fn count_file(&self, server: &Server, what: &str) -> PathBuf {
+        self.stage.folder.0.join("tool-output").join(format!("counts-{}.{what}", server.name))
     }
 }

@@ -12,7 +12,6 @@ use anyhow::{Context, Result, ensure};
 
 use super::Part;
 use crate::owned_process::{Output, Owned, describe, remove_if_empty};
-use crate::run::Truths;
 use bench_model::config::{InProcess, Placement, Server};
 use bench_model::cost::{CountOutcome, InProcessLine, InProcessObservation, InProcessOutcome, Rung};
 use bench_model::workload::Workload;
@@ -67,8 +66,8 @@ impl Part<'_> {
     }
 
     /// How often a call is made at a time: the less often, the longer its answer is.
-    pub(super) fn requests(&self, workload: &Workload, truths: &Truths) -> Result<u64> {
-        let bytes = truths.answer_bytes(&workload.name)?.unwrap_or(0);
+    pub(super) fn requests(&self, workload: &Workload) -> Result<u64> {
+        let bytes = self.truths.answer_bytes(&workload.name)?.unwrap_or(0);
         Ok(self.why_plan.why.in_process_requests(bytes))
     }
 
@@ -115,14 +114,10 @@ impl Part<'_> {
 
     /// Counts the instructions of a request in process, by function: the program under callgrind, once and with a
     /// repeat more. What the two differ by are the requests of that repeat; setting up and warming up are in both.
-    pub(super) fn instructions(
-        &self,
-        server: &Server,
-        workload: &Workload,
-        truths: &Truths,
-    ) -> Result<CountOutcome> {
+    pub(super) fn instructions(&self, server: &Server) -> Result<CountOutcome> {
+        let workload = self.stage.plan.workload(&self.why_plan.workload)?;
         let most = self.why_plan.why.instruction_requests.unwrap_or(1);
-        let requests = self.requests(workload, truths)?.min(most);
+        let requests = self.requests(workload)?.min(most);
         let call = Call { block: 0, workload, rung: Rung::Dispatch, requests, accounts: ACCOUNTS };
         let [once, twice] = [1, 2].map(|repeats| self.counted(server, &call, repeats));
         let (once, twice) = (once?, twice?);

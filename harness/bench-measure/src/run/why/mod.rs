@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use self::in_process::Call;
 use super::stage::Stage;
-use super::{Truths, begin_folder, begin_inside, most_connections, note_ready_lines, progress};
+use super::{Truths, begin_folder, begin_inside, most_connections, progress};
 use crate::subject;
 use bench_analysis::why::blocks;
 use bench_model::config::{Campaign, ConfigDir, Placement, Server};
@@ -164,25 +164,29 @@ pub fn resume(folder: &RunFolder) -> Result<()> {
 pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let why_plan = &folder.why()?;
     for folder in folders(folder) {
-        Part { stage: Stage::open(folder, tools, interrupt)?, why_plan }.carry_out()?;
+        Part::of(Stage::open(folder, tools, interrupt)?, why_plan)?.carry_out()?;
     }
-    Part { stage: Stage::open(folder.clone(), tools, interrupt)?, why_plan }.count()
+    Part::of(Stage::open(folder.clone(), tools, interrupt)?, why_plan)?.count()
 }
 
 /// A part of the run with a plan and a folder of its own.
 struct Part<'a> {
     stage: Stage<'a>,
     why_plan: &'a WhyPlan,
+    truths: Truths,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    fn of(stage: Stage<'a>, why_plan: &'a WhyPlan) -> Result<Self> {
+        Ok(Self { truths: Truths::of(&stage.plan)?, stage, why_plan })
+    }
+
     /// Runs block after block: its trials, then what of it runs in process, in an order that is drawn. So what the
     /// machine does to a block it does to all that is compared.
     fn carry_out(&self) -> Result<()> {
-        let Stage { folder, plan, interrupt, .. } = &self.stage;
-        let truths = Truths::of(plan)?;
-        note_ready_lines(folder, plan, interrupt)?;
-        let bench = self.stage.bench(&truths);
+        let Stage { folder, plan, .. } = &self.stage;
+        self.stage.note_ready_lines()?;
+        let bench = self.stage.bench(&self.truths);
         let mut observations = folder.observations()?;
         let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
         let called: Vec<InProcessObservation> = folder.lines(IN_PROCESS)?;
@@ -203,7 +207,7 @@ impl Part<'_> {
             }
             let trials: Vec<&Trial> = left.iter().copied().filter(|trial| trial.block == block).collect();
             bench.run_all(&trials, &mut progress, &mut observations)?;
-            for call in self.calls(block, &truths)? {
+            for call in self.calls(block)? {
                 let of_call = (block, &call.workload.name, call.rung);
                 if called.iter().any(|done| (done.block, &done.workload, done.rung) == of_call) {
                     continue;
@@ -221,7 +225,7 @@ impl Part<'_> {
 
     /// What of a block runs in process, in an order drawn from the seed and the block's number. Only where trials run
     /// at the same time: nothing of the others is taken apart.
-    fn calls(&self, block: u32, truths: &Truths) -> Result<Vec<Call<'_>>> {
+    fn calls(&self, block: u32) -> Result<Vec<Call<'_>>> {
         let plan = &self.stage.plan;
         if plan.campaign.environment.placement != Placement::Duet {
             return Ok(Vec::new());
@@ -229,7 +233,7 @@ impl Part<'_> {
         let mut calls = Vec::new();
         let accounts = plan.campaign.environment.accounts;
         for workload in &plan.workloads {
-            let requests = self.requests(workload, truths)?;
+            let requests = self.requests(workload)?;
             calls.extend(Rung::ALL.map(|rung| Call { block, workload, rung, requests, accounts }));
         }
         let seed = plan.campaign.seed.wrapping_add(u64::from(block));
