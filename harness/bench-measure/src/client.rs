@@ -69,11 +69,7 @@ pub struct Connection {
 }
 
 enum Client {
-    Http {
-        agent: ureq::Agent,
-        closes: bool,
-    },
-    /// One message after the other.
+    Http { agent: ureq::Agent, closes: bool },
     Messages(Option<Box<dyn Messages>>),
 }
 

@@ -48,7 +48,9 @@ pub struct Link {
     lines: Option<[Line; 2]>,
     server: Namespace,
     load: Namespace,
-    round_trip_us: f64,
+    /// The median of the round trips that were timed without load: from a connection request to its refusal, which
+    /// kernels write, in microseconds.
+    pub round_trip_us: f64,
 }
 
 /// What a link did between two calls of [`Link::take`].
@@ -97,28 +99,16 @@ impl Link {
         self.server.fd()
     }
 
-    /// What passes packets on.
-    pub const fn carrier(&self) -> Carrier {
-        if self.lines.is_some() { Carrier::Userspace } else { Carrier::Netem }
-    }
-
-    /// The median of the round trips that were timed without load: from a connection request to its refusal, which
-    /// kernels write, in microseconds.
-    pub const fn round_trip_us(&self) -> f64 {
-        self.round_trip_us
-    }
-
     /// What happened to packets since the last call, and the CPU time so far.
     ///
     /// # Errors
     /// There is no memory for histograms.
     pub fn take(&self) -> Result<Taken> {
-        let carrier = self.carrier();
         let Some([there, back]) = &self.lines else {
-            return Ok(Taken { carrier, cpu_s: None, counts: None });
+            return Ok(Taken { carrier: Carrier::Netem, cpu_s: None, counts: None });
         };
         let cpu_s = there.cpu_s().zip(back.cpu_s()).map(|(there, back)| there + back);
-        Ok(Taken { carrier, cpu_s, counts: Some([there.take()?, back.take()?]) })
+        Ok(Taken { carrier: Carrier::Userspace, cpu_s, counts: Some([there.take()?, back.take()?]) })
     }
 }
 

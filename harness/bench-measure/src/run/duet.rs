@@ -61,7 +61,11 @@ impl Bench<'_> {
         match group {
             [one, other] => Ok(self.run_duet([one, other])?.into()),
             [lone] if self.plan.campaign.environment.placement == Placement::Duet => {
-                Ok(vec![without_other(lone)])
+                // The other one was kept and this one was not, when a run was cut off between the two.
+                let reason = "the run was cut off when the paired trial had been kept".to_owned();
+                let (trial, started_at) = ((*lone).clone(), super::now());
+                let outcome = Outcome::Invalid { reason };
+                Ok(vec![Observation { trial, started_at, took_s: 0.0, outcome }])
             }
             group => group.iter().map(|trial| self.run(trial)).collect(),
         }
@@ -83,13 +87,6 @@ impl Bench<'_> {
         // Both have ended, so nothing of theirs is left running whichever ended the run.
         Ok([ended.0?, ended.1.unwrap_or_else(|panic| resume_unwind(panic))?])
     }
-}
-
-/// What becomes of a trial of a duet whose other one was kept and it was not, when a run was cut off between the two.
-fn without_other(trial: &Trial) -> Observation {
-    let reason = "the run was cut off when the paired trial had been kept".to_owned();
-    let outcome = Outcome::Invalid { reason };
-    Observation { trial: trial.clone(), started_at: super::now(), took_s: 0.0, outcome }
 }
 
 #[cfg(test)]

@@ -57,9 +57,6 @@ pub struct Bench<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// Why a trial is invalid whose partner in a duet failed.
-const OTHER_LEFT: &str = "the paired trial failed";
-
 /// Why a trial, or a step of it, gave no result.
 #[derive(Debug)]
 pub(super) enum Ending {
@@ -225,7 +222,7 @@ impl Bench<'_> {
         }
         meet(paired)?;
 
-        let link_before = over_link::begin(subject)?;
+        let link_before = subject.link.as_ref().map(|link| link.take()).transpose()?;
         let network = over_link::counters(subject);
         let threads_before = seen.map(|seen| threads::read(seen.pid));
         let cpu_before = Seen::cpu(seen)?;
@@ -244,7 +241,7 @@ impl Bench<'_> {
         let server_cpu = Seen::cpu(seen)?.zip(cpu_before).map(|(now, before)| now.since(before));
         let upstream = subject.upstream.as_deref().and_then(upstream_use).zip(upstream_before);
         let network = over_link::counters(subject).since(network);
-        let link = link_before.map(|before| before.end(subject)).transpose()?.flatten();
+        let link = over_link::used(subject, link_before)?;
         let limited = subject.usage().zip(limited_before).map(|(now, before)| now.since(before));
         let threads = seen.zip(threads_before.as_ref());
         let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
@@ -334,7 +331,7 @@ fn upstream_use(upstream: &Subject) -> Option<UpstreamUse> {
 /// Waits for the paired trial, where there is one.
 fn meet(paired: Option<&Side>) -> Judged<()> {
     let met = paired.map_or(Ok(()), Side::meet);
-    met.map_err(|OtherLeft| Outcome::Invalid { reason: OTHER_LEFT.to_owned() })
+    met.map_err(|OtherLeft| Outcome::Invalid { reason: "the paired trial failed".to_owned() })
 }
 
 fn died(error: anyhow::Error) -> Outcome {

@@ -36,36 +36,26 @@ pub(super) fn counters(subject: &Subject) -> NetworkCounters {
     }
 }
 
-/// What a link had done when a window began.
-pub(super) struct Before(Taken);
-
-/// Begins to count what the link of a server does; `None` where it has none.
-pub(super) fn begin(subject: &Subject) -> Result<Option<Before>> {
-    Ok(subject.link.as_ref().map(|link| link.take()).transpose()?.map(Before))
-}
-
-impl Before {
-    /// What the link has done since.
-    pub(super) fn end(self, subject: &Subject) -> Result<Option<LinkUse>> {
-        let Some(link) = &subject.link else { return Ok(None) };
-        let Taken { carrier, cpu_s, counts } = link.take()?;
-        let cpu_s = cpu_s.zip(self.0.cpu_s).map(|(now, before)| now - before);
-        let both = |of: fn(&Counts) -> u64| counts.as_ref().map(|[there, back]| of(there) + of(back));
-        let mut late_ns = None;
-        if let Some([there, back]) = &counts {
-            late_ns.insert(there.late_ns.clone()).add(&back.late_ns)?;
-        }
-        let late_ns = late_ns.filter(|late_ns| !late_ns.is_empty());
-        let late_us = |quantile| Some(late_ns.as_ref()?.value_at_quantile(quantile) as f64 / 1e3);
-        Ok(Some(LinkUse {
-            carrier,
-            round_trip_us: link.round_trip_us(),
-            cpu_s,
-            packets: both(|counts| counts.passed),
-            lost: both(|counts| counts.lost),
-            refused: both(|counts| counts.refused),
-            late_p50_us: late_us(0.5),
-            late_p99_us: late_us(0.99),
-        }))
+/// What the link of a server has done since `before`; `None` where it has none.
+pub(super) fn used(subject: &Subject, before: Option<Taken>) -> Result<Option<LinkUse>> {
+    let (Some(link), Some(before)) = (&subject.link, before) else { return Ok(None) };
+    let Taken { carrier, cpu_s, counts } = link.take()?;
+    let cpu_s = cpu_s.zip(before.cpu_s).map(|(now, before)| now - before);
+    let both = |of: fn(&Counts) -> u64| counts.as_ref().map(|[there, back]| of(there) + of(back));
+    let mut late_ns = None;
+    if let Some([there, back]) = &counts {
+        late_ns.insert(there.late_ns.clone()).add(&back.late_ns)?;
     }
+    let late_ns = late_ns.filter(|late_ns| !late_ns.is_empty());
+    let late_us = |quantile| Some(late_ns.as_ref()?.value_at_quantile(quantile) as f64 / 1e3);
+    Ok(Some(LinkUse {
+        carrier,
+        round_trip_us: link.round_trip_us,
+        cpu_s,
+        packets: both(|counts| counts.passed),
+        lost: both(|counts| counts.lost),
+        refused: both(|counts| counts.refused),
+        late_p50_us: late_us(0.5),
+        late_p99_us: late_us(0.99),
+    }))
 }
