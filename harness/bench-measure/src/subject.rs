@@ -141,7 +141,7 @@ impl Subject {
         let limits = Limits {
             open_files: server.open_files,
             group: group.as_ref(),
-            network: link.map(|link| link.server_namespace()),
+            network: link.map(|link| link.server.fd()),
             folder: server.checkout.as_deref().map(Path::new),
             ..Limits::default()
         };

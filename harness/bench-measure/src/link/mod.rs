@@ -11,7 +11,7 @@ mod namespace;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -46,8 +46,10 @@ const PINGING: Duration = Duration::from_millis(200);
 pub struct Link {
     // Before the namespaces, so that the devices are no longer in use when these go.
     lines: Option<[Line; 2]>,
-    server: Namespace,
-    load: Namespace,
+    /// Where the server is.
+    pub server: Namespace,
+    /// Where the load tool is.
+    pub load: Namespace,
     /// The median of the round trips that were timed without load: from a connection request to its refusal, which
     /// kernels write, in microseconds.
     pub round_trip_us: f64,
@@ -84,19 +86,6 @@ impl Link {
         // What was passed on so far belongs to no measurement.
         link.take()?;
         Ok(link)
-    }
-
-    /// Runs something on a thread in the load tool's namespace.
-    ///
-    /// # Errors
-    /// The namespace can't be entered.
-    pub fn inside<T: Send>(&self, run: impl FnOnce() -> T + Send) -> Result<T> {
-        self.load.inside(run)
-    }
-
-    /// The server's namespace, for a child that enters it.
-    pub fn server_namespace(&self) -> RawFd {
-        self.server.fd()
     }
 
     /// What happened to packets since the last call, and the CPU time so far.

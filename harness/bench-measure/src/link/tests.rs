@@ -38,7 +38,7 @@ fn what_is_written_at_one_end_is_read_at_the_other_whole() {
             let (mut client, _) = listener.accept().unwrap();
             client.write_all(&text).unwrap();
         });
-        let read = link.inside(|| {
+        let read = link.load.inside(|| {
             use std::io::Read;
             let mut read = Vec::new();
             let mut client = TcpStream::connect((SERVER, port)).unwrap();
@@ -64,7 +64,7 @@ fn numbers_through(link: &Link, sent: u32) -> Vec<u32> {
     let server = link.server.inside(|| UdpSocket::bind((SERVER, 0))).unwrap().unwrap();
     server.set_read_timeout(Some(300 * MS)).unwrap();
     let to = server.local_addr().unwrap();
-    let client = link.inside(|| UdpSocket::bind((LOAD, 0))).unwrap().unwrap();
+    let client = link.load.inside(|| UdpSocket::bind((LOAD, 0))).unwrap().unwrap();
     let mut read = Vec::new();
     let mut bytes = [0; 4];
     // A few at a time, so that no socket's buffer runs over.
@@ -117,7 +117,7 @@ fn a_child_is_started_at_the_servers_end_with_its_own_process_id() {
     let Some(link) = link(Duration::ZERO, 0.0) else { return };
     let folder = tempfile::tempdir().unwrap();
     let output = Output { stdout: None, stderr: &folder.path().join("stderr") };
-    let limits = Limits { network: Some(link.server_namespace()), ..Limits::default() };
+    let limits = Limits { network: Some(link.server.fd()), ..Limits::default() };
     let sleep = ["60".to_owned()];
     let child = Owned::spawn_with(Path::new("/bin/sleep"), &sleep, &output, Placement::Free, limits).unwrap();
     let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).unwrap();

@@ -23,7 +23,7 @@ impl Bench<'_> {
     pub(super) fn run_over(&self, network: Network, trial: &Trial) -> Result<Observation> {
         let seed = self.plan.campaign.seed ^ u64::from(trial.number);
         let link = Arc::new(Link::new(network.delay(), network.loss(), seed)?);
-        link.inside(|| self.run_here(trial, None, Some(&link)))?
+        link.load.inside(|| self.run_here(trial, None, Some(&link)))?
     }
 }
 
