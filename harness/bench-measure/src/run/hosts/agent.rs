@@ -20,7 +20,7 @@ use bench_model::config::Placement;
 use bench_model::load::bodies::Bodies;
 use bench_model::load::toolchain::{Tool, Tools};
 use bench_model::results::{RunFolder, pretty};
-use bench_system::interrupt::{Interrupt, Interrupted};
+use bench_system::interrupt::{Interrupt, recorded};
 use bench_system::probe::host::{self, Host};
 
 /// What launchers say the rank by.
@@ -79,11 +79,8 @@ pub fn carry_out(share: &Share, interrupt: &Interrupt) -> Result<()> {
     let done = while_it_holds(&share.plan, &text, interrupt, work);
     // A load that is repeated has the same folder, and its results are not this agent's to write.
     ensure!(still_holds(&share.plan, &text), "the trial is void: {} is gone", share.plan.display());
-    let said = done.as_ref().err().map(|error| format!("{error:#}").replace('\n', " "));
-    if done.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
-        return done.map(drop);
-    }
-    let done = done.unwrap_or_else(|_| Done::Refused { reason: said.clone().unwrap_or_default() });
+    let mut said = None;
+    let done = recorded(done, |reason| Done::Refused { reason: said.insert(reason).clone() })?;
     let result = HostResult { rank, name, host: Host::machine(), clock, done };
     folder.write_derived(&of_rank(rank, RESULT), &pretty(&result)?)?;
     said.map_or(Ok(()), |said| bail!("host {rank}: {said}"))
