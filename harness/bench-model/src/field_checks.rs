@@ -16,6 +16,12 @@ pub fn distinct<T: Hash + Eq + Debug>(field: &str, values: &[T]) -> Result<()> {
     Ok(())
 }
 
+/// Whether a text can be a name: letters, digits, - and _.
+pub fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !text.is_empty() && text.chars().all(is_part)
+}
+
 /// A number within a range, ends included.
 pub fn within(field: &str, value: u64, least: u64, most: u64) -> Result<()> {
     ensure!(

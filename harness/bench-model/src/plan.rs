@@ -221,15 +221,11 @@ impl Plan {
     /// The programs that run as a server, relative to the repository's root: one for each layout. Empty where it runs
     /// already.
     pub fn programs(&self, server: &Server) -> Vec<String> {
-        let layouts = self.campaign.layouts.filter(|_| self.draws_layouts_of(server));
-        let Some(layouts) = layouts else {
-            return Some(&server.program)
-                .filter(|program| !program.is_empty())
-                .into_iter()
-                .cloned()
-                .collect();
-        };
-        layouts.numbers().map(|number| in_layout(server, layouts, number).program).collect()
+        match self.campaign.layouts.filter(|_| self.draws_layouts_of(server)) {
+            Some(layouts) => layouts.numbers().map(|number| layouts.program(server, number)).collect(),
+            None if server.program.is_empty() => Vec::new(),
+            None => vec![server.program.clone()],
+        }
     }
 
     /// Its workload of that name.

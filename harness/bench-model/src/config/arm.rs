@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Choice, ConfigDir, Overrides, Server};
+use crate::field_checks::is_name;
 use crate::load::Level;
 
 /// A server of a campaign with settings of its own.
@@ -111,11 +112,7 @@ impl Campaign {
 
     /// Whether an arm makes sense.
     pub(super) fn check_arm(&self, arm: &CampaignArm) -> Result<()> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        ensure!(
-            !arm.name.is_empty() && arm.name.chars().all(plain),
-            "field name: use letters, digits, - and _"
-        );
+        ensure!(is_name(&arm.name), "field name: use letters, digits, - and _");
         ensure!(arm.server.is_some() != arm.of.is_some(), "give either server or of (an arm)");
         arm.settings.check_ranges("settings")?;
         if let Some(name) = &arm.of {
@@ -131,10 +128,9 @@ impl Campaign {
         for (workload, amounts) in &arm.loads {
             ensure!(self.workloads.contains(workload), "field loads: {workload:?} is not among workloads");
             ensure!(!amounts.is_empty(), "field loads: {workload} has none; name one, or leave it out");
-            let rates = self.open.as_ref().map(|open| &open.rates);
-            let known = rates.unwrap_or(&self.connections);
-            let unknown = amounts.iter().find(|amount| !known.contains(amount));
-            ensure!(unknown.is_none(), "field loads: {} is not among the campaign's", unknown.unwrap_or(&0));
+            for amount in amounts {
+                ensure!(self.amounts().contains(amount), "field loads: {amount} is not among the campaign's");
+            }
         }
         Ok(())
     }

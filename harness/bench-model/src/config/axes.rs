@@ -6,7 +6,7 @@ mod excepted;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -105,6 +105,16 @@ fn check_name(axis: &str, variants: &Variants) -> Result<()> {
     Ok(())
 }
 
+/// Puts what an axis names, if anything, in the place of a field; `too` says what the field names where it does.
+fn put<T>(field: &mut Vec<T>, named: Result<Vec<T>>, too: &str) -> Result<()> {
+    if named.as_ref().is_ok_and(Vec::is_empty) {
+        return Ok(());
+    }
+    ensure!(field.is_empty(), "field axes.{too}, too; leave one out");
+    *field = named?;
+    Ok(())
+}
+
 /// A value as part of an arm's name.
 fn slug(value: &Value) -> String {
     let text = match value {
@@ -120,7 +130,7 @@ fn slug(value: &Value) -> String {
 /// as the environment has it, none at all where there is no such setting or value.
 pub fn written(axis: &str, value: &Value) -> Option<Option<u64>> {
     let own = setting(axis, value).ok()?;
-    Some(own.stated().first().map(|(_, value)| *value))
+    Some(own.each().next().map(|(_, value)| value))
 }
 
 /// A setting's value in words, as a campaign writes it; none where there is no such setting or value.
@@ -175,39 +185,28 @@ impl Campaign {
         }
         let axes = self.axes.clone();
         axes.0.keys().try_for_each(|axis| check_name(axis, variants))?;
-        let empty = axes.0.iter().find(|(_, values)| values.is_empty());
-        ensure!(empty.is_none(), "field axes.{}: give values", empty.map_or("", |(axis, _)| axis));
+        for (axis, values) in &axes.0 {
+            ensure!(!values.is_empty(), "field axes.{axis}: give values");
+        }
         self.excepts.iter().try_for_each(|except| except.check(&axes))?;
         let servers = axes.texts(SERVER)?;
         ensure!(!servers.is_empty(), "field axes.server: name the servers");
-        if !axes.values(WORKLOAD).is_empty() {
-            ensure!(
-                self.workloads.is_empty(),
-                "field axes.workload: workloads names requests, too; leave one out"
-            );
-            self.workloads = axes.texts(WORKLOAD)?;
-        }
-        if !axes.values(CONNECTIONS).is_empty() {
-            ensure!(
-                self.connections.is_empty(),
-                "field axes.connections: connections stands by itself, too; leave one out"
-            );
-            self.connections = axes.numbers(CONNECTIONS)?;
-        }
-        if !axes.values(RATE).is_empty() {
+        put(&mut self.workloads, axes.texts(WORKLOAD), "workload: workloads names requests")?;
+        put(&mut self.connections, axes.numbers(CONNECTIONS), "connections: connections stands by itself")?;
+        if axes.has(RATE) {
             let open = self.open.as_mut();
             let open = open.context("field axes.rate: rates are those of an open loop; give [open]")?;
-            ensure!(open.rates.is_empty(), "field axes.rate: open.rates names rates, too; leave one out");
-            open.rates = axes.numbers(RATE)?;
+            put(&mut open.rates, axes.numbers(RATE), "rate: open.rates names rates")?;
         }
         self.expand_tools(&axes)?;
-        let stated = self.environment.stated();
-        let twice = axes.settings().find(|(axis, _)| stated.contains(axis));
-        ensure!(
-            twice.is_none(),
-            "field axes.{}: [environment] states it, too; leave one out",
-            twice.map_or("", |(axis, _)| axis)
-        );
+        let stated = self.environment.settings();
+        // An environment always has a tuning and a number of slots.
+        let is_stated = |axis| {
+            !["tuning", "slots"].contains(&axis) && stated.each().any(|(setting, _)| setting.name == axis)
+        };
+        if let Some((axis, _)) = axes.settings().find(|(axis, _)| is_stated(axis)) {
+            bail!("field axes.{axis}: [environment] states it, too; leave one out");
+        }
         let arms = self.combined(&axes, variants)?;
         let is_plain = |(arm, _): &(CampaignArm, _)| {
             arm.settings.is_empty() && arm.loads.is_empty() && arm.variant.is_none()
@@ -228,38 +227,24 @@ impl Campaign {
 
     /// The load tools are those of the open loop, where there is one, and else those of the closed loops.
     fn expand_tools(&mut self, axes: &Axes) -> Result<()> {
-        if axes.values(TOOL).is_empty() {
+        if !axes.has(TOOL) {
             return Ok(());
         }
         let named = axes.texts(TOOL)?;
-        let known = || LoadTool::ALL.map(LoadTool::name).join(", ");
         let of = |name: &String| {
-            let tool = LoadTool::named(name);
-            tool.with_context(|| {
-                format!("field axes.tool: there is no load tool {name:?}; there are {}", known())
-            })
+            let known = || LoadTool::ALL.map(LoadTool::name).join(", ");
+            let none = || format!("field axes.tool: there is no load tool {name:?}; there are {}", known());
+            LoadTool::named(name).with_context(none)
         };
         let tools = named.iter().map(of).collect::<Result<Vec<_>>>()?;
         distinct("axes.tool", &named)?;
-        match &mut self.open {
-            Some(open) => {
-                ensure!(
-                    open.tools.is_empty(),
-                    "field axes.tool: open.tools names load tools, too; leave one out"
-                );
-                open.tools = tools;
-            }
-            None => {
-                ensure!(
-                    self.tool.is_default() && self.tools.is_empty(),
-                    "field axes.tool: tool names a load tool, too; leave one out"
-                );
-                // The default first: a run keeps the version of one tool that has closed loops alone.
-                self.tool = if tools.contains(&LoadTool::default()) { LoadTool::default() } else { tools[0] };
-                self.tools = tools;
-            }
+        if let Some(open) = &mut self.open {
+            return put(&mut open.tools, Ok(tools), "tool: open.tools names load tools");
         }
-        Ok(())
+        ensure!(self.tool.is_default(), "field axes.tool: tool names a load tool, too; leave one out");
+        // The default first: a run keeps the version of one tool that has closed loops alone.
+        self.tool = if tools.contains(&LoadTool::default()) { LoadTool::default() } else { tools[0] };
+        put(&mut self.tools, Ok(tools), "tool: tool names a load tool")
     }
 
     /// An arm for each combination of servers, settings and variants that is run, with its place on the axes.
@@ -271,21 +256,17 @@ impl Campaign {
         let mut places: Vec<Vec<Coordinate<'_>>> =
             axes.values(SERVER).iter().map(|server| vec![(SERVER, server)]).collect();
         for (axis, values) in axes.settings() {
-            let mut longer = Vec::new();
-            for place in &places {
-                for value in values {
-                    longer.push(place.iter().copied().chain([(axis, value)]).collect());
-                }
-            }
-            places = longer;
+            let with_each =
+                |place: Vec<_>| values.iter().map(move |value| [&place[..], &[(axis, value)]].concat());
+            places = places.into_iter().flat_map(with_each).collect();
             ensure!(places.len() <= MOST_ARMS, "table [axes]: they give more than {MOST_ARMS} combinations");
         }
         let mut arms = Vec::new();
         for place in places {
-            let Some(loads) = self.loads(&place)? else { continue };
+            let Some(loads) = self.loads(&place) else { continue };
             let mut settings = Overrides::default();
             let mut name = String::new();
-            let mut choice = Choice { of: String::new(), values: BTreeMap::new() };
+            let mut choice = Choice::default();
             for (axis, value) in &place {
                 let text = || value.as_str().unwrap_or_default().to_owned();
                 if *axis == SERVER {
@@ -302,8 +283,14 @@ impl Campaign {
             }
             let server = variants.entry(&choice)?;
             let variant = (!choice.values.is_empty()).then_some(choice);
-            let (of, label, branch) = (None, None, None);
-            let arm = CampaignArm { name, server: Some(server), of, label, branch, settings, variant, loads };
+            let arm = CampaignArm {
+                name,
+                server: Some(server),
+                settings,
+                variant,
+                loads,
+                ..CampaignArm::default()
+            };
             arms.push((arm, place));
         }
         ensure!(!arms.is_empty(), "table [[except]]: it leaves nothing to run");

@@ -4,7 +4,7 @@ use std::slice;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Campaign, CampaignArm, Placement, View};
+use super::{Campaign, CampaignArm, PassRule, Placement, View};
 use crate::field_checks::{distinct, known, within};
 
 /// The longest window, and that of a soak, in milliseconds.
@@ -25,8 +25,7 @@ impl Campaign {
             |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
         self.arms.iter().try_for_each(check)?;
         // A search needs no sweep, and so no blocks; trials in boxes are no sweep of the campaign's own.
-        let parts = self.sizes.is_some();
-        let searches = self.threshold.is_some() || self.slo.is_some() || parts;
+        let searches = self.threshold.is_some() || self.slo.is_some() || self.sizes.is_some();
         let has_sweep = !searches || !self.connections.is_empty();
         if has_sweep && self.open.is_none() {
             distinct("connections", &self.connections)?;
@@ -40,32 +39,32 @@ impl Campaign {
         }
         if self.environment.placement == Placement::Duet {
             let pairs = self.compared();
-            let alone = self.servers.iter().find(|name| !pairs.iter().any(|(a, b)| a == *name || b == *name));
-            ensure!(
-                alone.is_none(),
-                "field environment.placement: duet runs pairs of servers, and {:?} is compared with none",
-                alone.map_or("", String::as_str)
-            );
-            let pairless = self.views.iter().find(|view| view.over.is_empty());
-            ensure!(
-                pairless.is_none(),
-                "[[view]] {:?}: field over: with placement = \"duet\" it says which pairs run at the same time, and \
-                 their ratios are all that is shown; give it, or leave the view out",
-                pairless.map_or("", |view| &view.title)
-            );
+            for name in &self.servers {
+                ensure!(
+                    pairs.iter().any(|(a, b)| a == name || b == name),
+                    "field environment.placement: duet runs pairs of servers, and {name:?} is compared with none"
+                );
+            }
+            for View { title, over, .. } in &self.views {
+                ensure!(
+                    !over.is_empty(),
+                    "[[view]] {title:?}: field over: with placement = \"duet\" it says which pairs run at the same \
+                     time, and their ratios are all that is shown; give it, or leave the view out"
+                );
+            }
         }
         if let Some(duets) = self.duet_campaign() {
             ensure!(!duets.servers.is_empty(), "field duets: no servers are compared; name a baseline");
             duets.check().context("table [duets]")?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
-        let closed = if self.has_closed_loop() { self.closed_loop_tools() } else { &[] };
-        let open_alone = closed.iter().find(|tool| !tool.can().closed_loop);
-        ensure!(
-            open_alone.is_none(),
-            "field tool: {} sends at rates alone; give a table [open] with rates, or name another load tool",
-            open_alone.map_or("", |tool| tool.name())
-        );
+        for tool in self.closed_loop_tools() {
+            ensure!(
+                !self.has_closed_loop() || tool.can().closed_loop,
+                "field tool: {} sends at rates alone; give a table [open] with rates, or name another load tool",
+                tool.name()
+            );
+        }
         ensure!(
             self.tools.is_empty() || self.tools.contains(&self.tool),
             "field tools: {} is not among them; name the load tools in axes.tool",
@@ -79,8 +78,7 @@ impl Campaign {
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
         self.check_hold()?;
         self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
-        self.check_layouts(searches)?;
-        Ok(())
+        self.check_layouts(searches)
     }
 
     /// Whether it can be shown by these views.
@@ -110,21 +108,24 @@ impl Campaign {
 
     /// A campaign that holds connections sends nothing that could be compared.
     fn check_hold(&self) -> Result<()> {
-        let others = self.open.is_some() || self.duets.is_some() || self.threshold.is_some();
-        let parts = self.slo.is_some();
+        if !self.hold {
+            return Ok(());
+        }
+        let others =
+            self.open.is_some() || self.duets.is_some() || self.threshold.is_some() || self.slo.is_some();
         let compared = !self.compared().is_empty() || self.ceiling.is_some() || !self.pass.is_empty();
         ensure!(
-            !self.hold || !(others || parts || compared || self.precision.is_some()),
+            !(others || compared || self.precision.is_some()),
             "field hold: connections that are held carry no requests; leave out what compares or sends any (baseline, \
              comparisons, ceiling, pass, precision, [open], [duets], [threshold] and [slo])"
         );
         ensure!(
-            !self.hold || self.tool.can().holds,
+            self.tool.can().holds,
             "field tool: {} can't hold connections without sending; name another load tool",
             self.tool.name()
         );
         ensure!(
-            !self.hold || self.environment.placement != Placement::Duet,
+            self.environment.placement != Placement::Duet,
             "field environment.placement: duet compares servers under load, and hold sends none; leave one of them out"
         );
         Ok(())
@@ -143,13 +144,9 @@ impl Campaign {
         within("warmup_ms", self.warmup_ms, 100, 60_000)?;
         within("window_ms", self.window_ms, 500, if self.soak { LONGEST_MS.1 } else { LONGEST_MS.0 })?;
         ensure!(!self.soak || self.open.is_some(), "field soak: a soak has one rate; give it a table [open]");
-        let requests = self
-            .open
-            .iter()
-            .flat_map(|open| &open.rates)
-            .map(|rate| u64::from(*rate) * self.window_ms / 1_000)
-            .max();
-        within("window_ms times open.rates, in requests", requests.unwrap_or(0), 0, MOST_REQUESTS)?;
+        let rate = self.open.iter().flat_map(|open| &open.rates).max().copied().unwrap_or(0);
+        let requests = u64::from(rate) * self.window_ms / 1_000;
+        within("window_ms times open.rates, in requests", requests, 0, MOST_REQUESTS)?;
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
         within("connect_ms", self.connect_ms, 500, 600_000)?;
         within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
@@ -164,11 +161,8 @@ impl Campaign {
     fn check_headline_and_pass(&self) -> Result<()> {
         for (workload, connections) in &self.headline {
             ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
-            let (amounts, name) = match &self.open {
-                Some(open) => (&open.rates, "open.rates"),
-                None => (&self.connections, "connections"),
-            };
-            let listed = amounts.contains(connections);
+            let name = if self.open.is_some() { "open.rates" } else { "connections" };
+            let listed = self.amounts().contains(connections);
             ensure!(listed, "field headline: {connections} for {workload} is not among {name}");
         }
         ensure!(
@@ -178,16 +172,14 @@ impl Campaign {
         for (a, b) in &self.comparisons {
             known("comparisons", &[a, b].map(String::clone), "servers", &self.servers)?;
         }
-        for rule in &self.pass {
-            known("pass.server", slice::from_ref(&rule.server), "servers", &self.servers)?;
-            known("pass.over", slice::from_ref(&rule.over), "servers", &self.servers)?;
+        for rule @ PassRule { server, over, .. } in &self.pass {
+            known("pass.server", slice::from_ref(server), "servers", &self.servers)?;
+            known("pass.over", slice::from_ref(over), "servers", &self.servers)?;
             rule.check()?;
-            let pair = (rule.server.clone(), rule.over.clone());
+            let is_compared = self.compared().contains(&(server.clone(), over.clone()));
             ensure!(
-                self.environment.placement != Placement::Duet || self.compared().contains(&pair),
-                "field pass: {} over {} is no comparison of this campaign",
-                rule.server,
-                rule.over
+                self.environment.placement != Placement::Duet || is_compared,
+                "field pass: {server} over {over} is no comparison of this campaign"
             );
         }
         Ok(())

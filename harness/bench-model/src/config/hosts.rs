@@ -6,8 +6,9 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::field_checks::{distinct, within};
 
@@ -18,6 +19,7 @@ const MOST: u64 = 1_000;
 const LONGEST_LEAD_MS: u64 = 600_000;
 
 /// Load hosts, and how a command is started on them.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
@@ -37,14 +39,11 @@ pub struct Pool {
     pub launcher: Vec<String>,
     /// Whether a shell on the host splits the launcher's arguments again, as ssh's does, so that what placeholders
     /// stand for is quoted. Where left out, it does for the launchers `ssh`, `clush` and `pdsh`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote_shell: Option<bool>,
     /// A file in which the same placeholders are filled in; `{job}` in the launcher is the result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<PathBuf>,
     /// The address of this machine that servers listen on, so that the hosts reach them; the loopback interface where
     /// left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<IpAddr>,
     /// From placing the hosts to their start, in milliseconds. A host that is placed later makes the trial void.
     #[serde(default = "three_seconds")]
@@ -88,13 +87,11 @@ impl Pool {
         if !self.names.is_empty() {
             distinct("names", &self.names)?;
             // Launchers get several names with commas between them, and take what begins with a dash for an option.
-            let is_name = |name: &&String| {
-                !name.starts_with('-')
-                    && !name.is_empty()
-                    && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._@:".contains(c))
-            };
-            let wrong = self.names.iter().find(|name| !is_name(name));
-            ensure!(wrong.is_none(), "field names: {:?} is no host's name", wrong.map_or("", String::as_str));
+            let is_part = |c: char| c.is_ascii_alphanumeric() || "-._@:".contains(c);
+            for name in &self.names {
+                let is_name = !name.is_empty() && !name.starts_with('-') && name.chars().all(is_part);
+                ensure!(is_name, "field names: {name:?} is no host's name");
+            }
             ensure!(
                 self.hosts == 0 || self.hosts as usize == self.names.len(),
                 "field hosts: {} hosts, and names lists {}; leave hosts out",
@@ -110,25 +107,19 @@ impl Pool {
             "field launcher: is empty; give a program and its arguments"
         );
         for arg in &self.launcher {
-            let unknown = unknown_placeholder(arg);
-            ensure!(
-                unknown.is_none(),
-                "field launcher: {} stands for nothing; there are {}",
-                unknown.unwrap_or_default(),
-                Self::PLACEHOLDERS.join(" ")
+            if let Some(unknown) = unknown_placeholder(arg) {
+                let known = Self::PLACEHOLDERS.join(" ");
+                bail!("field launcher: {unknown} stands for nothing; there are {known}");
+            }
+        }
+        if let Some(listen) = self.listen.filter(IpAddr::is_unspecified) {
+            bail!(
+                "field listen: hosts can't send to {listen}; give the address of this machine that they reach"
             );
         }
-        ensure!(
-            self.listen.is_none_or(|listen| !listen.is_unspecified()),
-            "field listen: hosts can't send to {}; give the address of this machine that they reach",
-            self.listen.map(|listen| listen.to_string()).unwrap_or_default()
-        );
-        let needs_plan = self.template.is_none();
         for placeholder in ["{plan}", "{start_at}", "{out}"] {
-            ensure!(
-                !needs_plan || self.uses(placeholder),
-                "field launcher: has no {placeholder}; agents can't begin without it"
-            );
+            let has_it = self.template.is_some() || self.uses(placeholder);
+            ensure!(has_it, "field launcher: has no {placeholder}; agents can't begin without it");
         }
         ensure!(
             self.template.is_none() || self.uses("{job}"),
@@ -143,8 +134,8 @@ impl Pool {
 
     fn has_remote_shell(&self) -> bool {
         let program = self.launcher.first().and_then(|program| Path::new(program).file_name()?.to_str());
-        self.remote_shell
-            .unwrap_or_else(|| program.is_some_and(|program| Self::LEAVE_TO_A_SHELL.contains(&program)))
+        let leaves = program.is_some_and(|program| Self::LEAVE_TO_A_SHELL.contains(&program));
+        self.remote_shell.unwrap_or(leaves)
     }
 
     fn uses(&self, placeholder: &str) -> bool {
@@ -158,9 +149,8 @@ impl Pool {
 
     /// What a reader knows a host by.
     pub fn name_of(&self, rank: u32) -> String {
-        self.names
-            .get(rank as usize)
-            .map_or_else(|| format!("host {rank}"), |name| format!("host {rank} ({name})"))
+        let name = self.names.get(rank as usize);
+        name.map_or_else(|| format!("host {rank}"), |name| format!("host {rank} ({name})"))
     }
 
     /// The template's text with its placeholders filled in.

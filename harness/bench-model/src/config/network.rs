@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Error, Result, ensure};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{Campaign, Environment, Percent, Placement};
 
@@ -22,20 +23,12 @@ pub struct Network {
     loss_ppm: u32,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     delay_ms: f64,
-    #[serde(default = "nothing", skip_serializing_if = "is_nothing")]
-    loss: Percent,
-}
-
-const fn nothing() -> Percent {
-    Percent(0.0)
-}
-
-fn is_nothing(loss: &Percent) -> bool {
-    loss.0 == 0.0
+    loss: Option<Percent>,
 }
 
 impl Network {
@@ -63,7 +56,8 @@ impl TryFrom<Written> for Network {
     type Error = Error;
 
     fn try_from(written: Written) -> Result<Self> {
-        let Written { delay_ms, loss } = written;
+        let delay_ms = written.delay_ms;
+        let loss = written.loss.unwrap_or_default();
         ensure!(
             (0.0..=MOST_DELAY_MS).contains(&delay_ms),
             "network.delay_ms must be from 0 to {MOST_DELAY_MS}, in each direction, and is {delay_ms}"
@@ -79,7 +73,8 @@ impl TryFrom<Written> for Network {
 
 impl From<Network> for Written {
     fn from(network: Network) -> Self {
-        Self { delay_ms: f64::from(network.delay_us) / 1e3, loss: Percent(network.loss()) }
+        let loss = (network.loss_ppm > 0).then(|| Percent(network.loss()));
+        Self { delay_ms: f64::from(network.delay_us) / 1e3, loss }
     }
 }
 
@@ -114,13 +109,13 @@ impl Campaign {
             ("placement = \"duet\"", self.environment.placement == Placement::Duet),
             ("open.wire", self.open.as_ref().is_some_and(|open| open.wire)),
         ];
-        let other = parts.iter().find(|(_, has)| *has).map(|(name, _)| *name);
-        ensure!(
-            other.is_none(),
-            "field network: is for a campaign's sweep and its rates, and this one has {}; give that a campaign of its \
-             own",
-            other.unwrap_or_default()
-        );
+        for (name, has) in parts {
+            ensure!(
+                !has,
+                "field network: is for a campaign's sweep and its rates, and this one has {name}; give that a campaign \
+                 of its own"
+            );
+        }
         Ok(())
     }
 }

@@ -5,7 +5,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, Placement};
+use super::Campaign;
 use crate::field_checks::{distinct, within};
 use crate::load::{Level, LoadTool};
 
@@ -88,13 +88,9 @@ impl Open {
             let tools =
                 if self.tools.is_empty() { tool(rate).into_iter().collect() } else { self.tools.clone() };
             for tool in tools {
-                levels.extend(disturbed.iter().map(|disturbed| Level {
-                    connections: self.connections,
-                    rate: Some(rate),
-                    tool,
-                    disturbed: *disturbed,
-                    in_flight: false,
-                }));
+                let level =
+                    Level { connections: self.connections, rate: Some(rate), tool, ..Level::default() };
+                levels.extend(disturbed.iter().map(|disturbed| Level { disturbed: *disturbed, ..level }));
             }
         }
         levels
@@ -110,23 +106,22 @@ impl Open {
             "table [open]: the campaign also has closed loops (connections, [duets] or [threshold]); their figures \
              don't compare, so give them a campaign of their own and write connections = []"
         );
-        ensure!(
-            campaign.environment.placement == Placement::Free,
-            "field environment.placement: an open loop needs its tool to send in time, so it runs on all cores; write \
-             free"
-        );
+        campaign.environment.check_all_cores("an open loop needs its")?;
         distinct("open.rates", &self.rates)?;
         self.rates.iter().try_for_each(|rate| within("open.rates", u64::from(*rate), 1, MOST_RATE))?;
         within("open.connections", self.connections.into(), 1, 60_000)?;
         if !self.tools.is_empty() {
             distinct("open.tools", &self.tools)?;
         }
-        let unfit = self.tools.iter().find(|tool| !tool.can().open_loop && !tool.can().limits_rate);
-        ensure!(
-            unfit.is_none(),
-            "field open.tools: {} sends at no rate; name another load tool",
-            unfit.map_or("", |tool| tool.name())
-        );
+        for tool in &self.tools {
+            let can = tool.can();
+            let sends_at_rates = can.open_loop || can.limits_rate;
+            ensure!(
+                sends_at_rates,
+                "field open.tools: {} sends at no rate; name another load tool",
+                tool.name()
+            );
+        }
         if let Some(background) = &self.background {
             ensure!(
                 !self.wire,

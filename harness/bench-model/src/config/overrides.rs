@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::Tuning;
 use super::network::Network;
+use super::{Environment, Tuning};
 use crate::field_checks::within;
 use crate::transport::Transport;
 use bench_system::cgroup::{Cpus, Cpuset, MemoryMax};
@@ -38,8 +38,9 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    pub const fn is_optional(&self) -> bool {
-        self.least == 0
+    /// Whether a server has an argument for it where it is not 0 alone.
+    pub fn is_optional(&self) -> bool {
+        self.of == Of::Server && self.least == 0
     }
 }
 
@@ -60,6 +61,19 @@ macro_rules! settings {
             #[must_use]
             pub fn or(&self, base: &Self) -> Self {
                 Self { $($name: self.$name.or(base.$name),)+ }
+            }
+        }
+
+        impl Environment {
+            /// The settings that an arm may change.
+            pub fn settings(&self) -> Overrides {
+                Overrides { $($name: self.$name.into(),)+ }
+            }
+
+            /// The environment of a server with settings of its own.
+            #[must_use]
+            pub fn with(&self, own: &Overrides) -> Self {
+                Self { $($name: own.$name.map_or(self.$name, Into::into),)+ ..self.clone() }
             }
         }
 
@@ -158,11 +172,6 @@ impl Overrides {
     /// Which settings are stated, and their values.
     pub(super) fn stated(&self) -> Vec<(&'static str, u64)> {
         self.each().map(|(setting, value)| (setting.name, value)).collect()
-    }
-
-    /// Whether it states a setting of the server's of that name.
-    pub(super) fn states_of_server(&self, name: &str) -> bool {
-        self.each().any(|(setting, _)| setting.of == Of::Server && setting.name == name)
     }
 
     pub(super) fn check_ranges(&self, table: &str) -> Result<()> {

@@ -33,17 +33,14 @@ impl Placement {
 pub enum Tuning {
     /// The same settings for every server, set explicitly.
     #[default]
-    Equal,
+    Equal = 1,
     /// Each framework's own defaults.
     Shipped,
 }
 
 impl From<Tuning> for u64 {
     fn from(tuning: Tuning) -> Self {
-        match tuning {
-            Tuning::Equal => 1,
-            Tuning::Shipped => 2,
-        }
+        tuning as Self
     }
 }
 

@@ -75,13 +75,8 @@ impl Server {
     pub fn is_reached_over(&self, transport: Transport) -> bool {
         match transport {
             Transport::Http => true,
-            Transport::WebSocket => self.takes_websockets(),
+            Transport::WebSocket => self.ws().is_some() || self.ws_path.is_some(),
             Transport::Ipc => self.takes(IPC),
         }
-    }
-
-    /// Whether it takes WebSocket connections.
-    pub fn takes_websockets(&self) -> bool {
-        self.ws().is_some() || self.ws_path.is_some()
     }
 }

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::Holds;
-use super::server_settings::{self, Environment, Placeholders};
-use super::{Overrides, Ready};
-use crate::field_checks::within;
+use super::overrides::SETTINGS;
+use super::{Environment, Overrides, Placeholders, Ready};
+use crate::field_checks::{is_name, within};
 use crate::headers::Headers;
 use crate::target::Target;
 use crate::transport::Transport;
@@ -153,15 +153,23 @@ pub struct Upstream {
 /// Placeholders that always have a value, beyond those of the environment.
 const ALWAYS: [&str; 7] = ["listen", "port", "request", "folder", "accounts_dir", "ledger_dir", "upstream"];
 
+/// Those of the environment.
+const OF_ENVIRONMENT: [&str; 5] = ["tuning", "threads", "accounts", "slots", "seed"];
+
 /// One that has a value where the workload states its answer.
 const ANSWER_FILE: &str = "answer_file";
 
 /// One that has a value where the server is reached by a Unix socket: its path.
 pub(super) const IPC: &str = "ipc";
 
-/// Whether a placeholder need not have a value.
+/// Placeholders that need not have a value: those of settings have one where the campaign says so.
+fn optional() -> impl Iterator<Item = &'static str> {
+    let settings = SETTINGS.iter().filter(|setting| setting.is_optional());
+    [ANSWER_FILE, IPC].into_iter().chain(settings.map(|setting| setting.name))
+}
+
 fn is_optional(name: &str) -> bool {
-    [ANSWER_FILE, IPC].contains(&name) || server_settings::is_optional(name)
+    optional().any(|known| known == name)
 }
 
 /// What stands before a placeholder, and its name: `{name}` is an argument as a whole, or follows `--flag=`.
@@ -187,17 +195,16 @@ impl Server {
     /// # Errors
     /// It is neither where its entry says nor, without a slash, on the `PATH`.
     pub fn find_program(&self) -> Result<PathBuf> {
-        let path = Path::new(&self.program);
-        if path.is_file() {
-            // A name without a slash would be searched for on the PATH.
-            return Ok(if self.program.contains('/') { path.to_owned() } else { Path::new(".").join(path) });
+        let Self { name, program, .. } = self;
+        let path = Path::new(program);
+        if program.contains('/') {
+            ensure!(path.is_file(), "server {name}: there is no {program}; was it built?");
+            return Ok(path.to_owned());
         }
-        let name = &self.program;
-        let found = if name.contains('/') { None } else { host::on_path(name) };
-        found.with_context(|| match name.contains('/') {
-            true => format!("server {}: there is no {name}; was it built?", self.name),
-            false => format!("server {}: there is no {name} on the PATH; install it first", self.name),
-        })
+        // A name without a slash would be searched for on the PATH.
+        let here = path.is_file().then(|| Path::new(".").join(path));
+        let found = here.or_else(|| host::on_path(program));
+        found.with_context(|| format!("server {name}: there is no {program} on the PATH; install it first"))
     }
 
     /// The values of its placeholders, its own settings before those of the environment.
@@ -238,22 +245,29 @@ impl Server {
         if self.takes("ledger_dir") {
             return self.args.iter().map(|arg| arg.replace("{ledger_dir}", ledger)).collect();
         }
+        let mut args = self.args_without(&["accounts", "slots", "seed"]);
+        args.extend(["--ledger", ledger].map(str::to_owned));
+        args
+    }
+
+    /// Its arguments without these placeholders and their flags.
+    pub(super) fn args_without(&self, names: &[&str]) -> Vec<String> {
         let mut args: Vec<String> = Vec::new();
         for arg in &self.args {
-            if ["{accounts}", "{slots}", "{seed}"].contains(&arg.as_str()) {
-                // Its flag, which stands before it.
-                args.pop();
-            } else {
-                args.push(arg.clone());
+            match placeholder(arg).filter(|(_, name)| names.contains(name)) {
+                None => args.push(arg.clone()),
+                // Its flag stands before it.
+                Some(("", _)) => drop(args.pop()),
+                Some(_) => {}
             }
         }
-        args.extend(["--ledger", ledger].map(str::to_owned));
         args
     }
 
     /// Which of the settings that an environment or the server's overrides make it has no argument for.
     pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
-        let is_set = |name: &str| self.overrides.states_of_server(name) || server_settings::is_optional(name);
+        let stated = self.overrides.stated();
+        let is_set = |name: &str| is_optional(name) || stated.iter().any(|(known, _)| *known == name);
         // A folder with the ledger has its slots.
         let takes = |name: &str| self.takes(name) || (name == "slots" && self.takes("ledger_dir"));
         environment.values().into_keys().find(|name| is_set(name) && !takes(name))
@@ -281,31 +295,32 @@ impl Server {
 
     pub(super) fn check(&self) -> Result<()> {
         ensure!(!self.name.is_empty(), "field name: is empty");
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        ensure!(self.name.chars().all(plain), "field name: use letters, digits, - and _");
-        match self.running_at() {
+        ensure!(is_name(&self.name), "field name: use letters, digits, - and _");
+        let at = match self.running_at() {
             Some(at) => {
-                let args = [&self.args, &self.ws_args];
+                let is_started =
+                    [&self.build, &self.args, &self.ws_args].iter().any(|words| !words.is_empty());
                 ensure!(
-                    self.program.is_empty()
-                        && args.iter().all(|args| args.is_empty())
-                        && self.build.is_empty(),
+                    self.program.is_empty() && !is_started,
                     "field ready: a running server is not started; leave build, program, args and ws_args out"
                 );
-                Target::parse(&at.url).context("field ready.running.url")?;
+                let target = Target::parse(&at.url).context("field ready.running.url")?;
                 ensure!(
                     at.own_answers.is_empty(),
                     "field ready.running.own_answers: is found when a run begins; leave it out"
                 );
+                Some(target)
             }
-            None => ensure!(!self.program.is_empty(), "field program: is empty"),
-        }
+            None => {
+                ensure!(!self.program.is_empty(), "field program: is empty");
+                None
+            }
+        };
         self.headers.check().context("field headers")?;
         ensure!(
-            !self.tls || self.running_at().is_none(),
+            !self.tls || at.is_none(),
             "field tls: the URL of a server that runs already says so itself (https); leave it out"
         );
-        let at = self.running_at().map(|at| Target::parse(&at.url)).transpose()?;
         let is_encrypted = at.as_ref().map_or(self.tls, Target::is_encrypted);
         ensure!(self.ca.is_none() || is_encrypted, "field ca: it has no TLS; leave it out");
         let is_ipc = at.is_some_and(|at| at.transport() == Transport::Ipc);
@@ -329,9 +344,7 @@ impl Server {
             self.ws_path.as_ref().is_none_or(|path| path.starts_with('/') && self.ws().is_none()),
             "field ws_path: begin it with /, or leave it out where ready.line.ws names a WebSocket"
         );
-        self.open_files
-            .iter()
-            .try_for_each(|files| within("open_files", *files, FEWEST_FILES, MOST_FILES))?;
+        within("open_files", self.open_files.unwrap_or(FEWEST_FILES), FEWEST_FILES, MOST_FILES)?;
         ensure!(
             self.upstream.is_some() == self.takes("upstream"),
             "fields upstream and args: a gateway has both an upstream and {{upstream}} among its args; give both or \
@@ -363,15 +376,11 @@ impl Server {
         let args = self.args.iter().map(|arg| ("args", arg));
         for (field, arg) in args.chain(self.prepare.iter().map(|arg| ("prepare", arg))) {
             let Some((flag, name)) = placeholder(arg) else { continue };
-            let always = || ALWAYS.iter().chain(&server_settings::ALWAYS).copied();
+            let known: Vec<&str> = ALWAYS.into_iter().chain(OF_ENVIRONMENT).chain(optional()).collect();
             ensure!(
-                always().any(|known| known == name) || is_optional(name),
+                known.contains(&name),
                 "field {field}: unknown placeholder {arg}; known are {}",
-                always()
-                    .chain([ANSWER_FILE, IPC])
-                    .chain(server_settings::optional())
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                known.join(", ")
             );
             ensure!(
                 !flag.is_empty() || !is_optional(name),
@@ -382,12 +391,9 @@ impl Server {
             self.overrides.is_empty(),
             "field overrides: settings of its own belong into a campaign; see [[arm]]"
         );
-        let has_address =
-            self.takes("listen") || (self.takes("port") && !matches!(self.ready, Ready::Line(_)));
-        ensure!(
-            has_address || self.running_at().is_some(),
-            "field args: lacks {{listen}}, the address to bind"
-        );
+        let has_port = self.takes("port") && !matches!(self.ready, Ready::Line(_));
+        let has_address = self.takes("listen") || has_port || self.running_at().is_some();
+        ensure!(has_address, "field args: lacks {{listen}}, the address to bind");
         Ok(())
     }
 }

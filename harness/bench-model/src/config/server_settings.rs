@@ -6,14 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use validator_state::SeededSpec;
 
 use super::network::Network;
 use super::overrides::{Of, SETTINGS, Setting};
 use super::percent::Percent;
-use super::{Overrides, Placement, Tuning};
+use super::{Placement, Tuning};
 use crate::field_checks::within;
 use crate::transport::Transport;
 use bench_system::cgroup::{Cpus, Cpuset, MemoryMax, Size};
@@ -22,6 +23,7 @@ use bench_system::probe::other_processes::MUCH_FOREIGN;
 use bench_system::readable_numbers::count;
 
 /// What the servers run in.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
@@ -29,6 +31,7 @@ pub struct Environment {
     #[serde(default)]
     pub tuning: Tuning,
     /// Threads of each server; the number of cores where left out. Ignored by `shipped` tuning.
+    #[serialize_always]
     pub threads: Option<u32>,
     /// Accounts in the seeded ledger.
     #[serde(default = "default_accounts")]
@@ -41,40 +44,29 @@ pub struct Environment {
     pub ledger_seed: u64,
     /// After how many polls a tokio worker takes a task from the runtime's global queue; tokio decides where left out
     /// or 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub global_queue_interval: Option<u32>,
     /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out
     /// or 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub walk_ns_per_slot: Option<u64>,
     /// How far the load tool gives way to other processes, from 0 (as any other, where left out) to 19.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_niceness: Option<u8>,
     /// How the load reaches the servers; HTTP where left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
     /// Requests in flight on each connection, N; one where left out. The load then has one Nth of the connections, so
     /// that as many requests are in flight as a campaign's `connections` says.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u32>,
     /// Calls in each request, as one JSON-RPC batch; one call by itself where left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
     /// Whether a connection serves one request after another, which it does where left out; else each request has a
     /// connection of its own, and `connections` are those at a time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<bool>,
     /// The network between load tool and servers; this machine's loopback interface where left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
     /// Processor time that a server may use, in processors; the load tool is not limited.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<Cpus>,
     /// Processors that a server may use, such as `"0"` or `"0-1"`; the load tool is not limited.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpuset: Option<Cpuset>,
     /// Memory that a server may use, such as `"64MiB"`; the kernel kills one that needs more.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_max: Option<MemoryMax>,
     /// Which cores server and load tool may use.
     #[serde(default)]
@@ -83,7 +75,7 @@ pub struct Environment {
     #[serde(default = "default_max_foreign_cpu", deserialize_with = "Percent::up_to_all")]
     pub max_foreign_cpu: Percent,
     /// The share of it that the hypervisor may take; 2 % where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "up_to_all")]
+    #[serde(default, deserialize_with = "up_to_all")]
     pub max_steal: Option<Percent>,
 }
 
@@ -130,20 +122,6 @@ pub struct Place {
     pub words: String,
 }
 
-/// Placeholders of an environment that always have a value.
-pub(super) const ALWAYS: [&str; 5] = ["tuning", "threads", "accounts", "slots", "seed"];
-
-/// Placeholders of an environment that have a value where the campaign says so.
-pub(super) fn optional() -> impl Iterator<Item = &'static str> {
-    let of_server = SETTINGS.iter().filter(|setting| setting.of == Of::Server);
-    of_server.filter(|setting| setting.is_optional()).map(|setting| setting.name)
-}
-
-/// Whether a placeholder is one of [`optional`].
-pub(super) fn is_optional(name: &str) -> bool {
-    optional().any(|known| known == name)
-}
-
 /// Values for the placeholders in a server's arguments.
 pub type Placeholders = BTreeMap<&'static str, String>;
 
@@ -170,66 +148,6 @@ impl Environment {
         SeededSpec { accounts: self.accounts, slots: self.slots, seed: self.ledger_seed }
     }
 
-    /// The settings that an arm may change.
-    pub fn settings(&self) -> Overrides {
-        let Self {
-            tuning,
-            threads,
-            slots,
-            global_queue_interval,
-            walk_ns_per_slot,
-            tool_niceness,
-            transport,
-            in_flight,
-            batch,
-            keep_alive,
-            network,
-            cpu_quota,
-            cpuset,
-            memory_max,
-            ..
-        } = *self;
-        Overrides {
-            tuning: Some(tuning),
-            threads,
-            slots: Some(slots),
-            global_queue_interval,
-            walk_ns_per_slot,
-            tool_niceness,
-            transport,
-            in_flight,
-            batch,
-            keep_alive,
-            network,
-            cpu_quota,
-            cpuset,
-            memory_max,
-        }
-    }
-
-    /// The environment of a server with settings of its own.
-    #[must_use]
-    pub fn with(&self, own: &Overrides) -> Self {
-        let own = own.or(&self.settings());
-        Self {
-            tuning: own.tuning.unwrap_or(self.tuning),
-            threads: own.threads,
-            slots: own.slots.unwrap_or(self.slots),
-            global_queue_interval: own.global_queue_interval,
-            walk_ns_per_slot: own.walk_ns_per_slot,
-            tool_niceness: own.tool_niceness,
-            transport: own.transport,
-            in_flight: own.in_flight,
-            batch: own.batch,
-            keep_alive: own.keep_alive,
-            network: own.network,
-            cpu_quota: own.cpu_quota,
-            cpuset: own.cpuset,
-            memory_max: own.memory_max,
-            ..self.clone()
-        }
-    }
-
     /// Every setting, what a reader knows it by and its words, where `threads` is the number that a server has by
     /// default. Two runs are of the same task only where all are the same, but for those that decide only which trials
     /// count.
@@ -251,18 +169,15 @@ impl Environment {
             };
             (setting.title, words)
         });
-        let described = |(name, words)| Described { name, words, is_task: true };
-        let counts = Described {
-            name: "the CPU time that other processes may use",
-            words: max_foreign_cpu.to_string(),
-            is_task: false,
-        };
-        let stolen = Described {
-            name: "the CPU time that the hypervisor may take",
-            words: max_steal.map_or_else(|| "2%, which is usual".to_owned(), |most| most.to_string()),
-            is_task: false,
-        };
-        fixed.into_iter().chain(of_arms).map(described).chain([counts, stolen]).collect()
+        let counts = [
+            ("the CPU time that other processes may use", max_foreign_cpu.to_string()),
+            (
+                "the CPU time that the hypervisor may take",
+                max_steal.map_or_else(|| "2%, which is usual".to_owned(), |most| most.to_string()),
+            ),
+        ];
+        let described = |is_task| move |(name, words)| Described { name, words, is_task };
+        fixed.into_iter().chain(of_arms).map(described(true)).chain(counts.map(described(false))).collect()
     }
 
     /// How the load reaches a server.
@@ -289,13 +204,6 @@ impl Environment {
     /// Whether a connection serves one request after another.
     pub fn keep_alive(&self) -> bool {
         self.keep_alive.unwrap_or(true)
-    }
-
-    /// The names of the settings that it states, but for tuning and the number of slots, which it always does.
-    pub(super) fn stated(&self) -> Vec<&'static str> {
-        let settings = self.settings();
-        let names = settings.each().map(|(setting, _)| setting.name);
-        names.filter(|name| !["tuning", "slots"].contains(name)).collect()
     }
 
     /// Where it stands on the axis of a setting; `None` where there is no such setting.
@@ -332,6 +240,15 @@ impl Environment {
             ("seed", self.ledger_seed.to_string()),
         ]);
         values
+    }
+
+    /// Refuses any other placement for a load of which a person is told that it needs its tool.
+    pub(super) fn check_all_cores(&self, needs_its: &str) -> Result<()> {
+        ensure!(
+            self.placement == Placement::Free,
+            "field environment.placement: {needs_its} tool to send in time, so it runs on all cores; write free"
+        );
+        Ok(())
     }
 
     /// Whether the settings are within their ranges.

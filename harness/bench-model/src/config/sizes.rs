@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::{Campaign, Overrides, Percent, Placement, Server};
+use super::{Campaign, Overrides, Percent, Server};
 use crate::field_checks::{distinct, known, within};
 use bench_system::cgroup::{Cpus, Cpuset, MemoryMax, Size};
 
@@ -141,12 +141,12 @@ impl Sizes {
     /// A server in a box.
     pub fn inside(server: &Server, of: &SizedBox) -> Server {
         let Size { cpu_quota, cpuset, memory_max } = of.size();
-        let args = if of.default_threads { without_threads(&server.args) } else { server.args.clone() };
+        let left_out: &[&str] = if of.default_threads { &["threads"] } else { &[] };
         Server {
             name: Self::arm(&server.name, of),
             label: Some(format!("{} in {}", server.label(), of.words())),
             overrides: Overrides { cpu_quota, cpuset, memory_max, ..server.overrides.clone() },
-            args,
+            args: server.args_without(left_out),
             ..server.clone()
         }
     }
@@ -163,13 +163,9 @@ impl Sizes {
              give the boxes a campaign of their own and write connections = []"
         );
         within("max_blocks", campaign.max_blocks.into(), 1, 100)?;
-        let environment = &campaign.environment;
+        campaign.environment.check_all_cores("a rate needs its")?;
         ensure!(
-            environment.placement == Placement::Free,
-            "field environment.placement: a rate needs its tool to send in time, so it runs on all cores; write free"
-        );
-        ensure!(
-            environment.size().is_empty(),
+            campaign.environment.size().is_empty(),
             "fields environment.cpu_quota, cpuset and memory_max: sizes.boxes says what a server may have; leave them \
              out"
         );
@@ -193,19 +189,6 @@ impl Sizes {
         );
         self.prices.iter().try_for_each(Prices::check)
     }
-}
-
-/// Arguments without `{threads}` and the flag in front of it.
-fn without_threads(args: &[String]) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for arg in args {
-        if arg == "{threads}" {
-            kept.pop();
-        } else if !arg.ends_with("={threads}") {
-            kept.push(arg.clone());
-        }
-    }
-    kept
 }
 
 #[cfg(test)]

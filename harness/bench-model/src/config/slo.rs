@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, Percent, Placement};
+use super::{Campaign, Percent};
 use crate::field_checks::{known, within};
 use crate::load::LoadTool;
 
@@ -61,21 +61,16 @@ impl Slo {
             "table [slo]: the campaign also has other loads (connections, [open], [duets] or [threshold]); give the \
              search a campaign of its own and write connections = []"
         );
-        ensure!(
-            campaign.environment.placement == Placement::Free,
-            "field environment.placement: a search for a rate needs its tool to send in time, so it runs on all \
-             cores; write free"
-        );
+        campaign.environment.check_all_cores("a search for a rate needs its")?;
         known("slo.servers", &self.servers, "servers", &campaign.servers)?;
         known("slo.workloads", &self.workloads, "workloads", &campaign.workloads)?;
         // A request that is given up earlier could not be too late.
         within("slo.p99_ms", self.p99_ms, 1, campaign.timeout_ms)?;
-        let tools: Vec<&str> = LoadTool::of_open_loops().map(LoadTool::name).collect();
         ensure!(
             self.tool.can().open_loop,
             "field slo.tool: {} sends again only when it has its answer, so it holds no rate; give {}",
             self.tool.name(),
-            tools.join(" or ")
+            LoadTool::of_open_loops().map(LoadTool::name).collect::<Vec<_>>().join(" or ")
         );
         within("slo.connections", self.connections.into(), 1, 60_000)?;
         within("slo.initial_trial_ms", self.initial_trial_ms, 500, 600_000)?;

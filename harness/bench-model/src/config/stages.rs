@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, Percent, Placement};
+use super::{Campaign, Percent};
 use crate::field_checks::within;
 use crate::load::{LoadTool, UserStage};
 use crate::transport::Transport;
@@ -62,11 +62,7 @@ impl Stages {
             campaign.threshold.is_none() && campaign.duets.is_none(),
             "table [stages]: the campaign also has [threshold] or [duets]; give the stages a campaign of their own"
         );
-        ensure!(
-            campaign.environment.placement == Placement::Free,
-            "field environment.placement: users in stages need their tool to send in time, so it runs on all cores; \
-             write free"
-        );
+        campaign.environment.check_all_cores("users in stages need their")?;
         ensure!(
             campaign.closed_loop_tools() == [LoadTool::K6],
             "field tool: users in stages are those of k6; write tool = \"k6\""

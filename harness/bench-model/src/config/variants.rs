@@ -11,7 +11,7 @@ use super::cargo;
 use super::view::Along;
 
 /// Which variant of which server an entry is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// The server, by its name in `servers.toml`.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::Overrides;
 use super::axes::{Axes, CONNECTIONS, NO_SETTINGS, RATE, SERVER, TOOL, WORKLOAD};
@@ -18,7 +19,8 @@ use crate::workload::Workload;
 const ROUND_TRIP: &str = "network.round_trip";
 
 /// A question to the cells of a run: which figures, against what.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct View {
     /// Its heading.
@@ -32,7 +34,6 @@ pub struct View {
     #[serde(default = "default_series")]
     pub series: String,
     /// The axis with a panel for each value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panels: Option<String>,
     /// Values of some axes, one or several of each: what the view shows; all cells where left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -46,16 +47,12 @@ pub struct View {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub minus: BTreeMap<String, Value>,
     /// The method whose calls latencies are of, also where a workload mixes several: what other calls do to these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// What is fitted through each series.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
     /// What arithmetic allows the first figure to be, such as `connections * batch / round_trip`; see [`Formula`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Formula>,
     /// A sentence above those that the report writes itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
 }
 
@@ -143,14 +140,7 @@ impl View {
             figure: figure.to_vec(),
             x: x.to_owned(),
             series: default_series(),
-            panels: None,
-            only: BTreeMap::new(),
-            over: BTreeMap::new(),
-            minus: BTreeMap::new(),
-            method: None,
-            fit: None,
-            bound: None,
-            headline: None,
+            ..Self::default()
         }
     }
 

@@ -17,14 +17,12 @@ pub struct Except(BTreeMap<String, Value>);
 
 impl Except {
     /// Whether it names the place, as far as the place is known: what it names and the place does not is left open.
-    pub(super) fn names(&self, place: &[Coordinate<'_>]) -> Result<bool> {
-        for (axis, excepted) in &self.0 {
-            let Some((_, value)) = place.iter().find(|(known, _)| known == axis) else { return Ok(false) };
-            if !one_or_several(excepted).iter().any(|other| is_same(axis, other, value)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    pub(super) fn names(&self, place: &[Coordinate<'_>]) -> bool {
+        self.0.iter().all(|(axis, excepted)| {
+            let is_excepted =
+                |value| one_or_several(excepted).iter().any(|other| is_same(axis, other, value));
+            place.iter().any(|(known, value)| known == axis && is_excepted(value))
+        })
     }
 
     pub(super) fn check(&self, axes: &Axes) -> Result<()> {
@@ -37,10 +35,8 @@ impl Except {
             let values = axes.values(axis);
             ensure!(!values.is_empty(), "field except.{axis}: there is no such axis");
             for one in one_or_several(excepted) {
-                ensure!(
-                    values.iter().any(|value| is_same(axis, one, value)),
-                    "field except.{axis}: {one} is not among the axis's values"
-                );
+                let is_there = values.iter().any(|value| is_same(axis, one, value));
+                ensure!(is_there, "field except.{axis}: {one} is not among the axis's values");
             }
         }
         Ok(())
@@ -49,7 +45,7 @@ impl Except {
 
 impl Campaign {
     /// The loads: connection counts, or the rates of an open loop.
-    pub(super) fn amounts(&self) -> &[u32] {
+    pub(in crate::config) fn amounts(&self) -> &[u32] {
         self.open.as_ref().map_or(&self.connections, |open| &open.rates)
     }
 
@@ -72,7 +68,7 @@ impl Campaign {
         let axes = [(WORKLOAD.to_owned(), workloads), (self.amounts_axis().to_owned(), amounts)];
         let axes = Axes(axes.into_iter().collect());
         self.excepts.iter().try_for_each(|except| except.check(&axes))?;
-        let loads = self.loads(&[])?.context("table [[except]]: it leaves nothing to run")?;
+        let loads = self.loads(&[]).context("table [[except]]: it leaves nothing to run")?;
         for arm in self.arms.iter_mut().filter(|arm| arm.of.is_none() && arm.loads.is_empty()) {
             arm.loads.clone_from(&loads);
         }
@@ -80,34 +76,22 @@ impl Campaign {
     }
 
     /// The loads that an arm is measured at: empty where these are all, `None` where there are none.
-    pub(super) fn loads(&self, place: &[Coordinate<'_>]) -> Result<Option<BTreeMap<String, Vec<u32>>>> {
-        let mut loads = BTreeMap::new();
-        let mut is_all = true;
-        for workload in &self.workloads {
+    pub(super) fn loads(&self, place: &[Coordinate<'_>]) -> Option<BTreeMap<String, Vec<u32>>> {
+        let (amounts, axis) = (self.amounts(), self.amounts_axis());
+        let of = |workload: &String| {
             let name = Value::from(workload.as_str());
-            let mut left = Vec::new();
-            let (amounts, axis) = (self.amounts(), self.amounts_axis());
-            for &amount in amounts {
-                let load = Value::from(amount);
-                let mut place = place.to_vec();
-                place.extend([(WORKLOAD, &name), (axis, &load)]);
-                let mut excepted = false;
-                for except in &self.excepts {
-                    excepted |= except.names(&place)?;
-                }
-                if !excepted {
-                    left.push(amount);
-                }
-            }
-            is_all &= left.len() == amounts.len();
-            if !left.is_empty() {
-                loads.insert(workload.clone(), left);
-            }
+            let is_run = |amount: &u32| {
+                let load = Value::from(*amount);
+                let place = [place, &[(WORKLOAD, &name), (axis, &load)]].concat();
+                !self.excepts.iter().any(|except| except.names(&place))
+            };
+            (workload.clone(), amounts.iter().copied().filter(is_run).collect())
+        };
+        let mut loads: BTreeMap<String, Vec<u32>> = self.workloads.iter().map(of).collect();
+        if loads.values().all(|left| left.len() == amounts.len()) {
+            return Some(BTreeMap::new());
         }
-        Ok(match (is_all, loads.is_empty()) {
-            (true, _) => Some(BTreeMap::new()),
-            (false, true) => None,
-            (false, false) => Some(loads),
-        })
+        loads.retain(|_, left| !left.is_empty());
+        (!loads.is_empty()).then_some(loads)
     }
 }
