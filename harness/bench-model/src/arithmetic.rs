@@ -10,6 +10,7 @@ use serde_with::{DeserializeFromStr, SerializeDisplay};
 pub struct Formula {
     text: String,
     term: Term,
+    names: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -26,10 +27,8 @@ impl Formula {
     }
 
     /// The names in it, in their order.
-    pub fn variables(&self) -> Vec<&str> {
-        let mut names = Vec::new();
-        self.term.collect(&mut names);
-        names
+    pub fn variables(&self) -> &[String] {
+        &self.names
     }
 }
 
@@ -55,81 +54,71 @@ impl Term {
             }
         })
     }
-
-    fn collect<'a>(&'a self, names: &mut Vec<&'a str>) {
-        match self {
-            Self::Number(_) => {}
-            Self::Name(name) => names.push(name),
-            Self::Both(left, _, right) => {
-                left.collect(names);
-                right.collect(names);
-            }
-        }
-    }
 }
 
 impl FromStr for Formula {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut rest = Rest(text);
-        let term = rest.sum().and_then(|term| match rest.next() {
+        let mut rest = Rest { text, names: Vec::new() };
+        let term = rest.term(&SIGNS).and_then(|term| match rest.next() {
             None => Ok(term),
             Some(other) => Err(format!("{other:?} is one too many")),
         });
         let term = term.map_err(|error| format!("{text:?} is no formula: {error}"))?;
-        Ok(Self { text: text.to_owned(), term })
+        Ok(Self { text: text.to_owned(), term, names: rest.names })
     }
 }
 
-/// What is still to be read.
-struct Rest<'a>(&'a str);
+/// Signs, those of sums before those of products, which bind tighter.
+const SIGNS: [[char; 2]; 2] = [['+', '-'], ['*', '/']];
+
+/// What is still to be read, and the names so far.
+struct Rest<'a> {
+    text: &'a str,
+    names: Vec<String>,
+}
 
 impl Rest<'_> {
     fn next(&mut self) -> Option<char> {
-        self.0 = self.0.trim_start();
-        self.0.chars().next()
+        self.text = self.text.trim_start();
+        self.text.chars().next()
     }
 
-    fn take(&mut self, signs: [char; 2]) -> Option<char> {
+    fn take(&mut self, signs: &[char]) -> Option<char> {
         let found = self.next().filter(|next| signs.contains(next))?;
-        self.0 = &self.0[1..];
+        self.text = &self.text[1..];
         Some(found)
     }
 
-    fn sum(&mut self) -> Result<Term, String> {
-        let mut left = self.product()?;
-        while let Some(sign) = self.take(['+', '-']) {
-            left = Term::Both(Box::new(left), sign, Box::new(self.product()?));
-        }
-        Ok(left)
-    }
-
-    fn product(&mut self) -> Result<Term, String> {
-        let mut left = self.single()?;
-        while let Some(sign) = self.take(['*', '/']) {
-            left = Term::Both(Box::new(left), sign, Box::new(self.single()?));
+    /// What these signs and tighter ones join.
+    fn term(&mut self, signs: &[[char; 2]]) -> Result<Term, String> {
+        let Some((own, tighter)) = signs.split_first() else { return self.single() };
+        let mut left = self.term(tighter)?;
+        while let Some(sign) = self.take(own) {
+            left = Term::Both(Box::new(left), sign, Box::new(self.term(tighter)?));
         }
         Ok(left)
     }
 
     fn single(&mut self) -> Result<Term, String> {
-        if self.take(['(', '(']).is_some() {
-            let inner = self.sum()?;
-            return self.take([')', ')']).map(|_| inner).ok_or_else(|| "a ) is missing".to_owned());
+        if self.take(&['(']).is_some() {
+            let inner = self.term(&SIGNS)?;
+            return self.take(&[')']).map(|_| inner).ok_or_else(|| "a ) is missing".to_owned());
         }
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         self.next();
-        let end = self.0.find(|c| !is_part(c)).unwrap_or(self.0.len());
-        let (word, rest) = self.0.split_at(end);
-        self.0 = rest;
-        match word.chars().next() {
-            None => Err("a number or a name is missing".to_owned()),
-            Some(first) if first.is_ascii_digit() || first == '.' => {
-                word.parse().map(Term::Number).map_err(|_| format!("{word:?} is no number"))
-            }
-            Some(_) => Ok(Term::Name(word.to_owned())),
+        let end = self.text.find(|c| !is_part(c)).unwrap_or(self.text.len());
+        let (word, rest) = self.text.split_at(end);
+        self.text = rest;
+        if word.is_empty() {
+            return Err("a number or a name is missing".to_owned());
         }
+        if word.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+            return word.parse().map(Term::Number).map_err(|_| format!("{word:?} is no number"));
+        }
+        self.names.push(word.to_owned());
+        Ok(Term::Name(word.to_owned()))
     }
 }
 

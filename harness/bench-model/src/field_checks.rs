@@ -24,10 +24,8 @@ pub fn is_name(text: &str) -> bool {
 
 /// A number within a range, ends included.
 pub fn within(field: &str, value: u64, least: u64, most: u64) -> Result<()> {
-    ensure!(
-        (least..=most).contains(&value),
-        "field {field}: {value} is out of range; give {least} to {most}"
-    );
+    let is_within = (least..=most).contains(&value);
+    ensure!(is_within, "field {field}: {value} is out of range; give {least} to {most}");
     Ok(())
 }
 

@@ -88,18 +88,12 @@ impl Headers {
     pub fn check(&self) -> Result<()> {
         for (name, value) in self.each() {
             let is_token = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            ensure!(
-                !name.is_empty() && name.chars().all(is_token),
-                "header {name:?}: is no name of a header"
-            );
-            ensure!(
-                !OWN.contains(&name.to_ascii_lowercase().as_str()),
-                "header {name}: is set with each request already; leave it out"
-            );
-            ensure!(
-                value.chars().all(|c| c.is_ascii_graphic() || c == ' '),
-                "header {name}: its value has a sign that no header may have"
-            );
+            let is_name = !name.is_empty() && name.chars().all(is_token);
+            ensure!(is_name, "header {name:?}: is no name of a header");
+            let is_free = !OWN.contains(&name.to_ascii_lowercase().as_str());
+            ensure!(is_free, "header {name}: is set with each request already; leave it out");
+            let is_plain = value.chars().all(|c| c.is_ascii_graphic() || c == ' ');
+            ensure!(is_plain, "header {name}: its value has a sign that no header may have");
             let is_secret = SECRET.iter().any(|part| name.to_ascii_lowercase().contains(part));
             ensure!(
                 !is_secret || value.contains("${"),

@@ -282,6 +282,13 @@ impl Trial {
     }
 }
 
+/// One with this load.
+impl From<Level> for Trial {
+    fn from(Level { connections, rate, tool, disturbed, in_flight }: Level) -> Self {
+        Self { connections, rate, tool, disturbed, in_flight, ..Self::default() }
+    }
+}
+
 /// The trials of a campaign of closed loops, at all of its connection counts.
 pub fn trials(campaign: &Campaign) -> Vec<Trial> {
     trials_at(campaign, &campaign.closed_loops(&campaign.connections))
@@ -293,30 +300,15 @@ pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(campaign.seed);
     let mut trials = Vec::new();
     for block in 1..=campaign.max_blocks + campaign.extra_blocks() {
-        let mut cells: Vec<(&String, Level)> = Vec::new();
-        for workload in &campaign.workloads {
-            cells.extend(levels.iter().map(|level| (workload, *level)));
-        }
+        let each = |workload| levels.iter().map(move |level| (workload, *level));
+        let mut cells: Vec<(&String, Level)> = campaign.workloads.iter().flat_map(each).collect();
         shuffle(&mut cells, &mut random);
         for (workload, level) in cells {
-            let Level { connections, rate, tool, disturbed, in_flight } = level;
             for (server, beside) in arms(campaign, &mut random) {
-                if !campaign.measures(&server, workload, level) {
-                    continue;
+                if campaign.measures(&server, workload, level) {
+                    let (number, workload) = (trials.len() as u32 + 1, workload.clone());
+                    trials.push(Trial { number, block, server, workload, beside, ..Trial::from(level) });
                 }
-                trials.push(Trial {
-                    number: trials.len() as u32 + 1,
-                    block,
-                    server,
-                    workload: workload.clone(),
-                    connections,
-                    beside,
-                    rate,
-                    tool,
-                    disturbed,
-                    in_flight,
-                    ..Trial::default()
-                });
             }
         }
     }

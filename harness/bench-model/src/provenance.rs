@@ -85,14 +85,11 @@ impl Program {
     pub fn is_same_build(&self, other: &Self) -> bool {
         let known = |program: &Self| program.unknown.is_none() && program.sources.is_some();
         if known(self) && known(other) {
-            let build =
-                |program: &Self| (program.sources.clone(), program.compiler.clone(), program.flags.clone());
-            return build(self) == build(other);
+            return (&self.sources, &self.compiler, &self.flags)
+                == (&other.sources, &other.compiler, &other.flags);
         }
-        self.sources.is_none()
-            && self.sources == other.sources
-            && self.sha256.is_some()
-            && self.sha256 == other.sha256
+        let neither = self.sources.is_none() && other.sources.is_none();
+        neither && self.sha256.is_some() && self.sha256 == other.sha256
     }
 }
 
@@ -120,9 +117,8 @@ pub fn programs(plan: &Plan, root: &Path) -> BTreeMap<String, Program> {
 pub fn check_unchanged(before: &BTreeMap<String, Program>, servers: &[Server], root: &Path) -> Result<()> {
     let compiler_now = compiler();
     for server in servers.iter().flat_map(Server::and_upstream) {
-        let Some(then) = before.get(&server.name).filter(|program| program.sources.is_some()) else {
-            continue;
-        };
+        let then = before.get(&server.name).filter(|program| program.sources.is_some());
+        let Some(then) = then else { continue };
         let root = root.join(layouts::checkout(server));
         let now = sources(&server.build, &root)?.map(|sources| sources.fingerprint);
         ensure!(
@@ -169,13 +165,11 @@ fn flags(root: &Path) -> Vec<String> {
     let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
     let places = root.ancestors().map(|folder| folder.join(".cargo")).chain(home);
     let mut seen = Vec::new();
-    for place in places {
-        let path = place.join("config.toml");
-        if seen.contains(&path) {
-            continue;
+    for path in places.map(|place| place.join("config.toml")) {
+        if !seen.contains(&path) {
+            flags.extend(configured(&fs::read_to_string(&path).unwrap_or_default()));
+            seen.push(path);
         }
-        flags.extend(configured(&fs::read_to_string(&path).unwrap_or_default()));
-        seen.push(path);
     }
     flags
 }

@@ -65,10 +65,8 @@ impl Target {
             format!("{url:?} is not of the form http://HOST:PORT (or https, ws, wss) or unix:/PATH")
         })?;
         header_values::check(&parsed.path).with_context(|| format!("{url:?}"))?;
-        ensure!(
-            !header_values::changes(&parsed.path),
-            "{url:?}: a token of the Engine API goes into a header; give headers"
-        );
+        let is_constant = !header_values::changes(&parsed.path);
+        ensure!(is_constant, "{url:?}: a token of the Engine API goes into a header; give headers");
         Ok(parsed)
     }
 
@@ -165,9 +163,8 @@ impl Target {
     /// # Errors
     /// The name is not known, or it is a Unix socket.
     pub fn addresses(&self) -> Result<Vec<SocketAddr>> {
-        let found =
-            self.addr.to_socket_addrs().map_err(|error| anyhow!("{self}: no such address: {error}"))?;
-        let found: Vec<SocketAddr> = found.collect();
+        let found = self.addr.to_socket_addrs();
+        let found: Vec<_> = found.map_err(|error| anyhow!("{self}: no such address: {error}"))?.collect();
         ensure!(!found.is_empty(), "{self}: no such address");
         Ok(found)
     }
@@ -196,9 +193,9 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_own =
-            |(_, transport, tls): &(&str, Transport, bool)| (*transport, *tls) == (self.transport, self.tls);
-        let scheme = SCHEMES.iter().find(|scheme| is_own(scheme)).map_or(UNIX, |(scheme, ..)| *scheme);
+        let mut schemes = SCHEMES.into_iter();
+        let own = schemes.find(|(_, transport, tls)| (*transport, *tls) == (self.transport, self.tls));
+        let scheme = own.map_or(UNIX, |(scheme, ..)| scheme);
         write!(f, "{scheme}{}{}", self.addr, self.path)
     }
 }

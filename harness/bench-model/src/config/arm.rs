@@ -119,10 +119,8 @@ impl Campaign {
             let base = self.arm(name).filter(|base| base.server.is_some());
             let base = base.with_context(|| format!("field of: there is no arm {name:?} with a server"))?;
             let stated = arm.settings.stated();
-            ensure!(
-                stated.len() == 1 && !base.settings.stated().contains(&stated[0]),
-                "field settings: give one setting that differs from those of {name:?}"
-            );
+            let is_one = stated.len() == 1 && !base.settings.stated().contains(&stated[0]);
+            ensure!(is_one, "field settings: give one setting that differs from those of {name:?}");
             ensure!(arm.branch.is_none(), "field branch: {name:?} has it; leave it out");
         }
         for (workload, amounts) in &arm.loads {

@@ -96,15 +96,6 @@ fn setting(axis: &str, value: &Value) -> Result<Overrides> {
     Ok(own)
 }
 
-fn check_name(axis: &str, variants: &Variants) -> Result<()> {
-    let mut known: Vec<&str> = NO_SETTINGS.to_vec();
-    // Coerced one by one: the names of settings live as long as the program.
-    known.extend(Overrides::names().map(|name| -> &str { name }));
-    known.extend(variants.names());
-    ensure!(known.contains(&axis), "field axes: there is no axis {axis:?}; there are {}", known.join(", "));
-    Ok(())
-}
-
 /// Puts what an axis names, if anything, in the place of a field; `too` says what the field names where it does.
 fn put<T>(field: &mut Vec<T>, named: Result<Vec<T>>, too: &str) -> Result<()> {
     if named.as_ref().is_ok_and(Vec::is_empty) {
@@ -150,15 +141,13 @@ impl Campaign {
         if self.axes.is_empty() {
             return Ok(());
         }
-        let over = view.over.iter().map(|(axis, value)| ("over", axis, value));
-        let only = view
-            .only
-            .iter()
-            .flat_map(|(axis, value)| one_or_several(value).iter().map(move |value| ("only", axis, value)));
-        let minus = view.minus.iter().map(|(axis, value)| ("minus", axis, value));
-        over.chain(minus)
-            .chain(only)
-            .try_for_each(|(field, axis, value)| self.check_value(field, axis, value))
+        for (field, values) in [("over", &view.over), ("minus", &view.minus)] {
+            values.iter().try_for_each(|(axis, value)| self.check_value(field, axis, value))?;
+        }
+        for (axis, values) in &view.only {
+            one_or_several(values).iter().try_for_each(|value| self.check_value("only", axis, value))?;
+        }
+        Ok(())
     }
 
     /// Whether an axis has that value.
@@ -184,7 +173,12 @@ impl Campaign {
             return self.except_from_arms();
         }
         let axes = self.axes.clone();
-        axes.0.keys().try_for_each(|axis| check_name(axis, variants))?;
+        // Coerced one by one: the names of settings live as long as the program.
+        let settings = Overrides::names().map(|name| -> &str { name });
+        let known: Vec<&str> = NO_SETTINGS.into_iter().chain(settings).chain(variants.names()).collect();
+        if let Some(axis) = axes.0.keys().find(|axis| !known.contains(&axis.as_str())) {
+            bail!("field axes: there is no axis {axis:?}; there are {}", known.join(", "));
+        }
         for (axis, values) in &axes.0 {
             ensure!(!values.is_empty(), "field axes.{axis}: give values");
         }
@@ -212,10 +206,8 @@ impl Campaign {
             arm.settings.is_empty() && arm.loads.is_empty() && arm.variant.is_none()
         };
         if arms.iter().all(is_plain) && arms.len() == servers.len() {
-            ensure!(
-                self.over.is_empty(),
-                "field over: the axes differ in servers alone; name a baseline in its place"
-            );
+            let has_none = self.over.is_empty();
+            ensure!(has_none, "field over: the axes differ in servers alone; name a baseline in its place");
             self.servers.splice(0..0, servers);
             return Ok(());
         }

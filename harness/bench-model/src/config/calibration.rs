@@ -97,7 +97,7 @@ fn window_ms<'de, D: Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
 
 fn check_handicaps(handicaps: &[Percent]) -> Result<()> {
     ensure!(!handicaps.is_empty(), "field handicaps: is empty; name at least one");
-    let rising = handicaps.windows(2).all(|pair| pair[0] < pair[1]);
+    let rising = handicaps.is_sorted_by(|one, next| one < next);
     ensure!(rising, "field handicaps: give them in rising order, each once");
     Ok(())
 }
@@ -142,8 +142,8 @@ impl Calibration {
         within("full_comparisons", u64::from(self.full_comparisons), 1, 10_000)?;
         within("short_minutes", self.short_minutes, 1, 600)?;
         // All comparisons have two servers, and share the rest.
-        let check =
-            |plan: &Self| plan.campaign(vec![format!("{}-twin", plan.server)], plan.max_blocks).check();
+        let twin = vec![format!("{}-twin", self.server)];
+        let check = |plan: &Self| plan.campaign(twin.clone(), plan.max_blocks).check();
         check(self)?;
         let Some(rates) = &self.rates else { return Ok(()) };
         check_handicaps(&rates.handicaps)

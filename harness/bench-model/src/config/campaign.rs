@@ -190,11 +190,8 @@ impl Campaign {
             return self.comparisons.clone();
         }
         let Some(baseline) = &self.baseline else { return Vec::new() };
-        let others = self
-            .servers
-            .iter()
-            .filter(|server| *server != baseline && Some(*server) != self.ceiling.as_ref());
-        others.map(|server| (server.clone(), baseline.clone())).collect()
+        let is_other = |server: &&String| *server != baseline && Some(*server) != self.ceiling.as_ref();
+        self.servers.iter().filter(is_other).map(|server| (server.clone(), baseline.clone())).collect()
     }
 
     /// The campaign of a part of its run: without other parts, and without what the report of the whole run compares.

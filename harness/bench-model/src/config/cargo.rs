@@ -5,6 +5,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::read_value;
 use super::server::Server;
 
 /// The field of an entry, and of a table in it.
@@ -37,12 +38,10 @@ struct Cargo {
 
 impl Cargo {
     fn read(table: &Table) -> Result<Self> {
-        let read = Value::Table(table.clone()).try_into::<Self>();
-        let cargo = read.map_err(|error| anyhow!("field {FIELD}: {}", error.message().replace('\n', " ")))?;
-        ensure!(
-            !cargo.package.is_empty(),
-            "field {FIELD}: names no package; give the package that cargo builds"
-        );
+        let cargo = read_value(Value::Table(table.clone()));
+        let cargo: Self = cargo.map_err(|error| anyhow!("field {FIELD}: {error}"))?;
+        let has_package = !cargo.package.is_empty();
+        ensure!(has_package, "field {FIELD}: names no package; give the package that cargo builds");
         Ok(cargo)
     }
 
@@ -62,9 +61,7 @@ impl Cargo {
         }
         command.extend(self.features.iter().flat_map(|features| ["--features", features]));
         let folder = self.target_dir();
-        if self.target.is_some() {
-            command.extend(["--target-dir", &folder]);
-        }
+        command.extend(self.target.iter().flat_map(|_| ["--target-dir", &folder]));
         command.into_iter().map(str::to_owned).collect()
     }
 
@@ -106,12 +103,11 @@ pub(super) fn fill_in(entry: &mut Table, like: Option<&Table>) -> Result<()> {
         entry.insert(FIELD.to_owned(), Value::Table(table));
     }
     other_builds(entry)?;
-    match entry.get_mut("in_process").and_then(Value::as_table_mut) {
-        Some(in_process) if in_process.contains_key(FIELD) => {
-            let cargo = own_table(in_process).and_then(|table| Cargo::read(&table.unwrap_or_default()));
-            give(in_process, &cargo.map_err(|error| anyhow!("field in_process: {error}"))?);
-        }
-        _ => {}
+    if let Some(in_process) = entry.get_mut("in_process").and_then(Value::as_table_mut)
+        && in_process.contains_key(FIELD)
+    {
+        let cargo = own_table(in_process).and_then(|table| Cargo::read(&table.unwrap_or_default()));
+        give(in_process, &cargo.map_err(|error| anyhow!("field in_process: {error}"))?);
     }
     Ok(())
 }
@@ -158,8 +154,8 @@ fn other_builds(entry: &mut Table) -> Result<()> {
             bail!("field {field}: true goes with {FIELD}; give a build and a program, or leave it out");
         };
         let mut cargo = Cargo::read(own)?;
-        cargo.features =
-            Some(cargo.features.map_or_else(|| feature.to_owned(), |own| format!("{own},{feature}")));
+        let own = cargo.features.map(|own| own + ",").unwrap_or_default();
+        cargo.features = Some(own + feature);
         cargo.target = Some(field.to_owned());
         let mut build = Table::new();
         give(&mut build, &cargo);

@@ -24,16 +24,16 @@ enum WrittenHolds {
 #[serde(rename_all = "lowercase")]
 enum HoldsWord {
     Everything,
+    /// `accounts` is of plans of before methods were listed; such a run is only read.
+    #[serde(alias = "accounts")]
     Nothing,
-    /// Of plans of before methods were listed; such a run is only read.
-    Accounts,
 }
 
 impl From<WrittenHolds> for Holds {
     fn from(written: WrittenHolds) -> Self {
         match written {
             WrittenHolds::Word(HoldsWord::Everything) => Self::Everything,
-            WrittenHolds::Word(HoldsWord::Nothing | HoldsWord::Accounts) => Self::Methods(Vec::new()),
+            WrittenHolds::Word(HoldsWord::Nothing) => Self::Methods(Vec::new()),
             WrittenHolds::Methods(methods) => Self::Methods(methods),
         }
     }

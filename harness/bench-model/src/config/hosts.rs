@@ -102,10 +102,8 @@ impl Pool {
         }
         within("hosts", self.hosts.into(), 1, MOST)?;
         within("lead_ms", self.lead_ms, 500, LONGEST_LEAD_MS)?;
-        ensure!(
-            self.launcher.first().is_some_and(|program| !program.trim().is_empty()),
-            "field launcher: is empty; give a program and its arguments"
-        );
+        let has_program = self.launcher.first().is_some_and(|program| !program.trim().is_empty());
+        ensure!(has_program, "field launcher: is empty; give a program and its arguments");
         for arg in &self.launcher {
             if let Some(unknown) = unknown_placeholder(arg) {
                 let known = Self::PLACEHOLDERS.join(" ");
@@ -121,21 +119,11 @@ impl Pool {
             let has_it = self.template.is_some() || self.uses(placeholder);
             ensure!(has_it, "field launcher: has no {placeholder}; agents can't begin without it");
         }
-        ensure!(
-            self.template.is_none() || self.uses("{job}"),
-            "field template: the launcher has no {{job}}, which stands for the filled file"
-        );
-        ensure!(
-            !self.uses("{host}") && !self.uses("{hosts}") || !self.names.is_empty(),
-            "field names: is empty; the launcher names hosts"
-        );
+        let is_used = self.template.is_none() || self.uses("{job}");
+        ensure!(is_used, "field template: the launcher has no {{job}}, which stands for the filled file");
+        let has_names = !self.uses("{host}") && !self.uses("{hosts}") || !self.names.is_empty();
+        ensure!(has_names, "field names: is empty; the launcher names hosts");
         Ok(())
-    }
-
-    fn has_remote_shell(&self) -> bool {
-        let program = self.launcher.first().and_then(|program| Path::new(program).file_name()?.to_str());
-        let leaves = program.is_some_and(|program| Self::LEAVE_TO_A_SHELL.contains(&program));
-        self.remote_shell.unwrap_or(leaves)
     }
 
     fn uses(&self, placeholder: &str) -> bool {
@@ -180,7 +168,9 @@ impl Pool {
 
     /// The launcher's commands: one, or one for each host.
     pub fn commands(&self, placed: &Placed<'_>) -> Vec<Vec<String>> {
-        let quoted = if self.has_remote_shell() { in_single_quotes } else { str::to_owned };
+        let program = self.launcher.first().and_then(|program| Path::new(program).file_name()?.to_str());
+        let leaves = program.is_some_and(|program| Self::LEAVE_TO_A_SHELL.contains(&program));
+        let quoted = if self.remote_shell.unwrap_or(leaves) { in_single_quotes } else { str::to_owned };
         let command = |rank| {
             let placed = Placed { rank, ..*placed };
             self.launcher.iter().map(|arg| self.filled_by(arg, &placed, quoted)).collect()

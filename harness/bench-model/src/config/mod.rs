@@ -18,15 +18,13 @@ mod overrides;
 mod pass_rule;
 mod percent;
 mod placement;
-mod reached;
 mod ready;
+mod searches;
 mod server;
 mod server_settings;
 mod servers_file;
 mod sizes;
-mod slo;
 mod stages;
-mod threshold;
 mod variants;
 mod view;
 mod why;
@@ -56,12 +54,11 @@ pub use pass_rule::PassRule;
 pub use percent::Percent;
 pub use placement::{Placement, Tuning};
 pub use ready::{Ready, ReadyCall, ReadyLine, RunningAt};
+pub use searches::{Slo, Threshold};
 pub use server::{Build, COLOURS, InProcess, Server, Upstream, Version};
 pub use server_settings::{Described, Environment, Place, Placeholders};
 pub use sizes::{Offer, Prices, SizedBox, Sizes};
-pub use slo::Slo;
 pub use stages::{Ramp, Stages};
-pub use threshold::Threshold;
 pub use variants::Choice;
 use variants::Variants;
 pub use view::{Along, Fit, View, variable};
@@ -186,11 +183,10 @@ impl ConfigDir {
         read_toml(&self.named("campaigns", name)?, |campaign: &mut Campaign| {
             campaign.name = name.to_owned();
             // Axes alone choose among variants of servers.
-            let variants = match campaign.axes.is_empty() {
-                true => Variants::default(),
-                false => self.known()?.1.clone(),
-            };
-            campaign.expand(&variants)?;
+            match campaign.axes.is_empty() {
+                true => campaign.expand(&Variants::default())?,
+                false => campaign.expand(&self.known()?.1)?,
+            }
             campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
             if let Some(sizes) = &mut campaign.sizes
                 && sizes.prices.is_none()
@@ -262,14 +258,13 @@ impl ConfigDir {
         let mut folders = vec![self.0.join(folder)];
         let mut files = Vec::new();
         while let Some(dir) = folders.pop() {
-            for entry in std::fs::read_dir(&dir).with_context(|| format!("can't read {}", dir.display()))? {
+            for entry in fs::read_dir(&dir).with_context(|| format!("can't read {}", dir.display()))? {
                 let path = entry?.path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if let Some(name) =
-                    path.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml"))
-                {
-                    files.push((name.to_owned(), path));
+                let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml"));
+                match name.map(str::to_owned) {
+                    _ if path.is_dir() => folders.push(path),
+                    Some(name) => files.push((name, path)),
+                    None => {}
                 }
             }
         }
@@ -290,11 +285,11 @@ pub fn campaign_of(name: &str, text: &str) -> Result<Campaign> {
 }
 
 /// Reads and checks a file; gives its text, too.
-fn read_toml<T: DeserializeOwned>(
-    path: &Path,
-    check: impl FnOnce(&mut T) -> Result<()>,
-) -> Result<(T, String)> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+fn read_toml<T>(path: &Path, check: impl FnOnce(&mut T) -> Result<()>) -> Result<(T, String)>
+where
+    T: DeserializeOwned,
+{
+    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
     let mut value = parse_toml(path, &text)?;
     check(&mut value).with_context(|| path.display().to_string())?;
     Ok((value, text))
@@ -310,6 +305,11 @@ fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
             .map_or_else(String::new, |span| format!(":{}", line_at(text, span.start)));
         anyhow!("{}{line}: {}", path.display(), mistake(text, &error))
     })
+}
+
+/// Reads a value that stands in no file; an error is one line.
+fn read_value<T: DeserializeOwned>(value: toml::Value) -> Result<T> {
+    value.try_into().map_err(|error: toml::de::Error| anyhow!("{}", error.message().replace('\n', " ")))
 }
 
 /// The line, from 1, in which a byte of a text stands.

@@ -81,8 +81,9 @@ impl From<Network> for Written {
 impl Environment {
     /// Refuses a network, where servers are not started by a campaign's trials.
     pub(super) fn has_no_network(&self) -> Result<()> {
+        let is_loopback = self.network.is_none();
         ensure!(
-            self.network.is_none(),
+            is_loopback,
             "field environment.network: only a campaign's trials have a network; leave it out"
         );
         Ok(())

@@ -41,10 +41,8 @@ impl PassRule {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        ensure!(
-            self.at_most.is_some() != self.within.is_some(),
-            "field pass: give either at_most (a ratio) or within (a percentage)"
-        );
+        let is_one = self.at_most.is_some() != self.within.is_some();
+        ensure!(is_one, "field pass: give either at_most (a ratio) or within (a percentage)");
         let most = self.at_most.unwrap_or(1.0);
         ensure!(most > 0.0, "field pass.at_most: {most} is no ratio; give a number above 0");
         Ok(())

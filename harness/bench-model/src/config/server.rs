@@ -331,14 +331,10 @@ impl Server {
         );
         if let Ready::Call(call) = &self.ready {
             let request: Result<serde_json::Value, _> = serde_json::from_str(&call.request);
-            ensure!(
-                request.is_ok_and(|request| request.is_object()),
-                "field ready.call.request: give one JSON-RPC request"
-            );
-            ensure!(
-                call.pointer.starts_with('/'),
-                "field ready.call.pointer: begin it with /, such as /result"
-            );
+            let is_request = request.is_ok_and(|request| request.is_object());
+            ensure!(is_request, "field ready.call.request: give one JSON-RPC request");
+            let is_pointer = call.pointer.starts_with('/');
+            ensure!(is_pointer, "field ready.call.pointer: begin it with /, such as /result");
         }
         ensure!(
             self.ws_path.as_ref().is_none_or(|path| path.starts_with('/') && self.ws().is_none()),
@@ -351,10 +347,8 @@ impl Server {
              neither"
         );
         ensure!(self.checkout.is_none(), "field checkout: is found by the harness; leave it out");
-        ensure!(
-            self.upstream.as_ref().is_none_or(|upstream| upstream.entry.is_none()),
-            "field upstream.entry: is found by the harness; leave it out"
-        );
+        let has_no_entry = self.upstream.as_ref().is_none_or(|upstream| upstream.entry.is_none());
+        ensure!(has_no_entry, "field upstream.entry: is found by the harness; leave it out");
         ensure!(
             self.ws_args.is_empty() || self.ws().is_some(),
             "field ws_args: the ready line names no WebSocket; give ready.line.ws, or leave it out"
@@ -365,14 +359,10 @@ impl Server {
                 "field {field}: give a few words without |, * and line breaks, or leave it out"
             );
         }
-        ensure!(
-            self.http.is_some() == self.rpc.is_some(),
-            "fields http and rpc: one is given and the other is not; give both or neither"
-        );
-        ensure!(
-            self.colour.is_none_or(|colour| (1..=COLOURS).contains(&usize::from(colour))),
-            "field colour: give 1 to {COLOURS}, or leave it out"
-        );
+        let are_layers = self.http.is_some() == self.rpc.is_some();
+        ensure!(are_layers, "fields http and rpc: one is given and the other is not; give both or neither");
+        let is_colour = self.colour.is_none_or(|colour| (1..=COLOURS).contains(&usize::from(colour)));
+        ensure!(is_colour, "field colour: give 1 to {COLOURS}, or leave it out");
         let args = self.args.iter().map(|arg| ("args", arg));
         for (field, arg) in args.chain(self.prepare.iter().map(|arg| ("prepare", arg))) {
             let Some((flag, name)) = placeholder(arg) else { continue };
@@ -382,15 +372,11 @@ impl Server {
                 "field {field}: unknown placeholder {arg}; known are {}",
                 known.join(", ")
             );
-            ensure!(
-                !flag.is_empty() || !is_optional(name),
-                "field {field}: write --flag={arg}, which is left out where it has no value"
-            );
+            let has_flag = !flag.is_empty() || !is_optional(name);
+            ensure!(has_flag, "field {field}: write --flag={arg}, which is left out where it has no value");
         }
-        ensure!(
-            self.overrides.is_empty(),
-            "field overrides: settings of its own belong into a campaign; see [[arm]]"
-        );
+        let has_none = self.overrides.is_empty();
+        ensure!(has_none, "field overrides: settings of its own belong into a campaign; see [[arm]]");
         let has_port = self.takes("port") && !matches!(self.ready, Ready::Line(_));
         let has_address = self.takes("listen") || has_port || self.running_at().is_some();
         ensure!(has_address, "field args: lacks {{listen}}, the address to bind");

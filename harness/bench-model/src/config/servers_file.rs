@@ -1,6 +1,7 @@
 //! `servers.toml`, and `servers.local.toml` next to it: the entries of servers, and the short form of one that is
 //! started like another.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use super::server::Server;
-use super::variants::{Variant, Variants};
+use super::variants::{Variant, Variants, text};
 use super::{cargo, line_at, mistake, parse_toml};
 
 /// The servers of this repository.
@@ -99,7 +100,7 @@ impl Known {
     }
 
     fn add_server(&mut self, entry: Table, path: &Path) -> Result<()> {
-        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name = text(&entry, "name").to_owned();
         let place = || format!("{}: server {name:?}", path.display());
         let whole = completed(entry, &self.whole).with_context(place)?;
         let mut entry = whole.clone();
@@ -110,10 +111,8 @@ impl Known {
         let server: Server = server.with_context(place)?;
         server.check().with_context(place)?;
         if self.servers.iter().any(|other| other.name == name) {
-            bail!(
-                "server {name:?}: stands twice: {}; give one of them another name",
-                self.places(&name).join(" and ")
-            );
+            let places = self.places(&name).join(" and ");
+            bail!("server {name:?}: stands twice: {places}; give one of them another name");
         }
         self.servers.push(server);
         self.whole.push(whole);
@@ -124,27 +123,21 @@ impl Known {
     fn places(&self, name: &str) -> Vec<String> {
         let of_file = |path: &PathBuf| {
             let text = fs::read_to_string(path).unwrap_or_default();
-            let names = toml::from_str::<Names>(&text).map_or_else(|_| Vec::new(), |names| names.server);
-            let named =
-                names.into_iter().filter_map(|entry| entry.name.filter(|known| known.get_ref() == name));
-            let place =
-                |known: Spanned<String>| format!("{}:{}", path.display(), line_at(&text, known.span().start));
-            named.map(place).collect::<Vec<_>>()
+            let names = toml::from_str::<Names>(&text).unwrap_or_default().server;
+            let named = names.into_iter().filter_map(|mut entry| entry.remove("name"));
+            let named = named.filter(|known| known.get_ref().as_str() == Some(name));
+            let place = |known: Spanned<Value>| line_at(&text, known.span().start);
+            named.map(|known| format!("{}:{}", path.display(), place(known))).collect::<Vec<_>>()
         };
         self.files.iter().flat_map(of_file).collect()
     }
 }
 
-/// Where the names of a file's entries stand.
-#[derive(Deserialize)]
+/// Where the fields of a file's entries stand.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Names {
-    #[serde(default)]
-    server: Vec<Named>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: Option<Spanned<String>>,
+    server: Vec<BTreeMap<String, Spanned<Value>>>,
 }
 
 /// An entry with what it takes from another one: `like` names that, `with` gives placeholders of its arguments a value
@@ -158,8 +151,7 @@ fn completed(mut entry: Table, before: &[Table]) -> Result<Table> {
         cargo::fill_in(&mut entry, None)?;
         return Ok(entry);
     };
-    let is_it = |other: &&Table| other.get("name") == Some(&like);
-    let other = before.iter().find(is_it);
+    let other = before.iter().find(|other| other.get("name") == Some(&like));
     let other = other.with_context(|| format!("field like: no server {like} stands before this one"))?;
     cargo::fill_in(&mut entry, Some(other))?;
     for field in STARTED {
@@ -167,13 +159,9 @@ fn completed(mut entry: Table, before: &[Table]) -> Result<Table> {
             entry.insert(field.to_owned(), value.clone());
         }
     }
-    match with {
-        None => {}
-        Some(Value::Table(values)) => {
-            values.iter().try_for_each(|(name, value)| fill(&mut entry, name, value))?
-        }
-        Some(_) => bail!("field with: give a table, such as {{ tuning = \"shipped\" }}"),
-    }
+    let with = with.unwrap_or_else(|| Value::Table(Table::new()));
+    let with = with.as_table().context("field with: give a table, such as { tuning = \"shipped\" }")?;
+    with.iter().try_for_each(|(name, value)| fill(&mut entry, name, value))?;
     match (more, entry.get_mut("args").and_then(Value::as_array_mut)) {
         (None, _) => {}
         (Some(Value::Array(more)), Some(args)) => args.extend(more),

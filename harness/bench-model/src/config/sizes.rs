@@ -174,9 +174,7 @@ impl Sizes {
         within("sizes.p99_ms", self.p99_ms, 1, campaign.timeout_ms)?;
         distinct("sizes.rates", &self.rates)?;
         ensure!(self.rates.is_sorted(), "field sizes.rates: do not rise; write them from low to high");
-        for rate in &self.rates {
-            within("sizes.rates", (*rate).into(), 1, 1_000_000)?;
-        }
+        self.rates.iter().try_for_each(|rate| within("sizes.rates", (*rate).into(), 1, 1_000_000))?;
         known("sizes.always", &self.always, "sizes.rates", &self.rates)?;
         known("sizes.to_hold", &self.to_hold, "sizes.rates", &self.rates)?;
         within("sizes.windows_to_hold", self.windows_to_hold as u64, 1, 2)?;

@@ -63,19 +63,15 @@ impl Stages {
             "table [stages]: the campaign also has [threshold] or [duets]; give the stages a campaign of their own"
         );
         campaign.environment.check_all_cores("users in stages need their")?;
-        ensure!(
-            campaign.closed_loop_tools() == [LoadTool::K6],
-            "field tool: users in stages are those of k6; write tool = \"k6\""
-        );
+        let is_k6 = campaign.closed_loop_tools() == [LoadTool::K6];
+        ensure!(is_k6, "field tool: users in stages are those of k6; write tool = \"k6\"");
         ensure!(
             self.transports.is_empty(),
             "field stages.transports: how users reach the servers is an axis; write transport = [\"http\", \
              \"websocket\"] in [axes]"
         );
-        ensure!(
-            !self.ramp.is_empty(),
-            "field stages.ramp: is empty; name a stage: {{ users = 10, seconds = 10 }}"
-        );
+        let has_stages = !self.ramp.is_empty();
+        ensure!(has_stages, "field stages.ramp: is empty; name a stage: {{ users = 10, seconds = 10 }}");
         for ramp in &self.ramp {
             within("stages.ramp.users", ramp.users.into(), 0, 20_000)?;
             within("stages.ramp.seconds", ramp.seconds.into(), 1, 3_600)?;

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::cargo;
 use super::view::Along;
+use super::{cargo, read_value};
 
 /// Which variant of which server an entry is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,14 +55,11 @@ impl Variant {
     /// # Errors
     /// One line with the field.
     pub(super) fn read(table: Value) -> Result<Self> {
-        let read: Result<Self, _> = table.try_into();
-        let variant = read.map_err(|error| anyhow!("{}", error.message().replace('\n', " ")))?;
+        let variant: Self = read_value(table)?;
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         for (field, text) in [("axis", &variant.axis), ("value", &variant.value), ("usual", &variant.usual)] {
-            ensure!(
-                !text.is_empty() && text.chars().all(plain),
-                "field {field}: {text:?} is no name; give lower-case letters, digits, - and _"
-            );
+            let is_name = !text.is_empty() && text.chars().all(plain);
+            ensure!(is_name, "field {field}: {text:?} is no name; give lower-case letters, digits, - and _");
         }
         ensure!(
             Along::named(&variant.axis).is_none(),
@@ -74,7 +71,7 @@ impl Variant {
 
     /// The entry of this variant of a server; `server` is its entry.
     fn entry(&self, server: &Table) -> Result<Table> {
-        let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default();
+        let text = |field: &str| text(server, field);
         let name = text("name");
         let label = if text("label").is_empty() { name } else { text("label") };
         let mut entry = self.fields.clone();
@@ -93,6 +90,11 @@ impl Variant {
     }
 }
 
+/// The text of a field; an empty one where it has none.
+pub(super) fn text<'a>(entry: &'a Table, field: &str) -> &'a str {
+    entry.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
 impl Variants {
     /// Takes a variant in: the entries that it gives, of servers and of their variants on other axes. `whole` are the
     /// entries so far.
@@ -101,14 +103,10 @@ impl Variants {
     /// One line with the field.
     pub(super) fn add(&mut self, variant: &Variant, whole: &[Table]) -> Result<Vec<Table>> {
         let Variant { axis, usual, value, of, .. } = variant;
-        let name_of =
-            |entry: &Table| entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let unknown = of.iter().find(|name| !whole.iter().any(|entry| name_of(entry) == **name));
-        ensure!(
-            unknown.is_none(),
-            "field of: no server {:?} stands before it",
-            unknown.map_or("", String::as_str)
-        );
+        for name in of {
+            let is_known = whole.iter().any(|entry| text(entry, "name") == name);
+            ensure!(is_known, "field of: no server {name:?} stands before it");
+        }
         let known =
             self.axes.entry(axis.clone()).or_insert(Axis { usual: usual.clone(), values: Vec::new() });
         ensure!(known.usual == *usual, "field usual: the axis {axis} has {:?} elsewhere", known.usual);
@@ -117,15 +115,15 @@ impl Variants {
         }
         let mut given = Vec::new();
         for server in whole {
-            let name = name_of(server);
-            let choice = self.choice(&name).cloned();
-            let mut choice = choice.unwrap_or(Choice { of: name, values: BTreeMap::new() });
+            let name = text(server, "name");
+            let plain = || Choice { of: name.to_owned(), values: BTreeMap::new() };
+            let mut choice = self.choice(name).cloned().unwrap_or_else(plain);
             if !of.contains(&choice.of) || choice.values.contains_key(axis) {
                 continue;
             }
             choice.values.insert(axis.clone(), value.clone());
             let entry = variant.entry(server)?;
-            self.entries.push((name_of(&entry), choice));
+            self.entries.push((text(&entry, "name").to_owned(), choice));
             given.push(entry);
         }
         Ok(given)
@@ -158,10 +156,9 @@ impl Variants {
         let Choice { of, values } = choice;
         for (axis, value) in values {
             let Some(known) = self.axes.get(axis) else { continue };
-            let of_server =
-                |(_, choice): &&(String, Choice)| choice.of == *of && choice.values.contains_key(axis);
+            let has_axis = |choice: &Choice| choice.of == *of && choice.values.contains_key(axis);
             ensure!(
-                self.entries.iter().any(|entry| of_server(&entry)),
+                self.entries.iter().any(|(_, choice)| has_axis(choice)),
                 "field axes.{axis}: server {of:?} has no variant on this axis; give it a [[variant]] in servers.toml"
             );
             ensure!(
@@ -171,21 +168,17 @@ impl Variants {
                 known.values.join(", ")
             );
         }
-        let is_usual =
-            |axis: &String, value: &String| self.axes.get(axis).is_some_and(|of| of.usual == *value);
-        let changed: BTreeMap<&String, &String> =
-            values.iter().filter(|(axis, value)| !is_usual(axis, value)).collect();
-        if changed.is_empty() {
+        let mut changed = choice.clone();
+        changed.values.retain(|axis, value| self.axes.get(axis).is_none_or(|of| of.usual != *value));
+        if changed.values.is_empty() {
             return Ok(of.clone());
         }
-        let found = self.entries.iter().find(|(_, choice)| {
-            choice.of == *of && choice.values.iter().collect::<BTreeMap<_, _>>() == changed
-        });
-        let words = || {
-            changed.iter().map(|(axis, value)| format!("{axis} = {value:?}")).collect::<Vec<_>>().join(", ")
-        };
-        let found =
-            found.with_context(|| format!("table [axes]: server {of:?} has no variant {}", words()))?;
+        let found = self.entries.iter().find(|(_, choice)| *choice == changed);
+        let found = found.with_context(|| {
+            let words = changed.values.iter().map(|(axis, value)| format!("{axis} = {value:?}"));
+            let words = words.collect::<Vec<_>>().join(", ");
+            format!("table [axes]: server {of:?} has no variant {words}")
+        })?;
         Ok(found.0.clone())
     }
 }

@@ -123,9 +123,8 @@ impl Along {
 }
 
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Figure>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    let values = if value.is_array() { value } else { Value::Array(vec![value]) };
-    serde_json::from_value(values).map_err(serde::de::Error::custom)
+    let values = one_or_several(&Value::deserialize(deserializer)?).to_vec();
+    serde_json::from_value(Value::Array(values)).map_err(serde::de::Error::custom)
 }
 
 fn default_series() -> String {
@@ -214,11 +213,12 @@ impl View {
         let (x, series) = (self.x()?, self.series()?);
         let panels = self.panels()?;
         let (over, minus, only) = (self.over()?, self.minus()?, self.only()?);
-        let named =
-            [("x", &x), ("series", &series)].into_iter().chain(panels.iter().map(|axis| ("panels", axis)));
-        let named = named.chain(over.iter().map(|(axis, _)| ("over", axis)));
-        let named = named.chain(minus.iter().map(|(axis, _)| ("minus", axis)));
-        for (field, axis) in named.chain(only.iter().map(|(axis, _)| ("only", axis))) {
+        let mut named = vec![("x", &x), ("series", &series)];
+        named.extend(panels.iter().map(|axis| ("panels", axis)));
+        named.extend(over.iter().map(|(axis, _)| ("over", axis)));
+        named.extend(minus.iter().map(|(axis, _)| ("minus", axis)));
+        named.extend(only.iter().map(|(axis, _)| ("only", axis)));
+        for (field, axis) in named {
             let Along::Variant(name) = axis else { continue };
             ensure!(axes.has(name), unknown(field, name));
         }

@@ -99,16 +99,10 @@ const LAST: &str = "{last}";
 impl Slope {
     /// The request for N elements.
     fn workload(&self, length: u64) -> Workload {
-        let traffic = Traffic::One {
-            body: self.body.replace(LAST, &length.saturating_sub(1).to_string()),
-            expected: Expected::Ledger,
-            needs_slots: None,
-        };
-        let mut workload = Workload {
-            name: String::new(),
-            traffic,
-            why: format!("A request for {length} {}s.", self.element),
-        };
+        let body = self.body.replace(LAST, &length.saturating_sub(1).to_string());
+        let traffic = Traffic::One { body, expected: Expected::Ledger, needs_slots: None };
+        let why = format!("A request for {length} {}s.", self.element);
+        let mut workload = Workload { name: String::new(), traffic, why };
         workload.name = format!("{}-{length}", workload.method());
         workload
     }
@@ -125,17 +119,11 @@ impl Slope {
 
     fn check(&self) -> Result<()> {
         ensure!(self.body.contains(LAST), "field slope.body: has no {LAST}, so its answers have one length");
-        ensure!(
-            !self.workload(1).method().is_empty(),
-            "field slope.body: is no JSON-RPC call: {}",
-            self.body
-        );
+        ensure!(!self.method().is_empty(), "field slope.body: is no JSON-RPC call: {}", self.body);
         let lengths = &self.lengths;
         ensure!(lengths.len() >= 3, "field slope.lengths: a line takes three lengths or more");
-        ensure!(
-            lengths.windows(2).all(|two| two[0] < two[1]),
-            "field slope.lengths: give them in rising order"
-        );
+        let rising = lengths.is_sorted_by(|one, next| one < next);
+        ensure!(rising, "field slope.lengths: give them in rising order");
         lengths.iter().try_for_each(|length| within("slope.lengths", *length, 1, LONGEST_RANGE))?;
         within("slope.blocks", self.blocks.into(), 1, 1_000)
     }
@@ -155,12 +143,12 @@ impl Why {
         within("repeats", self.repeats.into(), 1, 1_000)?;
         within("answer_bytes", self.answer_bytes, 1, 1 << 40)?;
         within("most_requests", self.most_requests, 1, 1_000_000_000)?;
-        self.slope.as_ref().map_or(Ok(()), Slope::check)?;
+        self.slope.iter().try_for_each(Slope::check)?;
         let pair = ["a".to_owned(), "b".to_owned()];
         within("ladder.blocks", self.ladder.blocks.into(), 1, 1_000)?;
         self.campaign(&pair, "request", self.connections).check()?;
         self.ladder_campaign(&pair, "request", self.connections).check()?;
-        self.slope.as_ref().map_or(Ok(()), |slope| self.slope_campaign(slope, &pair).check())
+        self.slope.iter().try_for_each(|slope| self.slope_campaign(slope, &pair).check())
     }
 
     /// The campaign of the pair on a request, one after the other, with the machine to themselves.
@@ -209,7 +197,6 @@ impl Why {
             warmup_ms: slope.warmup_ms,
             window_ms: slope.window_ms,
             timeout_ms: slope.timeout_ms,
-            connect_ms: CONNECT_MS,
             // The ledger's tip is above every range, so that none is cut.
             environment: Environment {
                 slots: most + most / 10 + 100,

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 /// Tables of what a program is linked with or built by.
@@ -42,9 +44,15 @@ pub(super) struct Dependency {
     pub features: BTreeSet<String>,
 }
 
-pub(super) fn read_table(path: &Path) -> Result<Table> {
-    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    text.parse().with_context(|| format!("can't read {}", path.display()))
+/// Reads a file of TOML.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let place = || format!("can't read {}", path.display());
+    toml::from_str(&fs::read_to_string(path).with_context(place)?).with_context(place)
+}
+
+/// The entries of a table in a table.
+pub(super) fn entries<'a>(of: &'a Table, name: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    of.get(name).and_then(Value::as_table).into_iter().flatten()
 }
 
 fn strings(value: Option<&Value>) -> Vec<String> {
@@ -55,7 +63,7 @@ fn strings(value: Option<&Value>) -> Vec<String> {
 impl Package {
     /// Reads the package of a folder.
     pub fn read(folder: &Path) -> Result<Self> {
-        let manifest = read_table(&folder.join("Cargo.toml"))?;
+        let manifest: Table = read(&folder.join("Cargo.toml"))?;
         let name = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
         let name = name.with_context(|| format!("{} is no package", folder.display()))?.to_owned();
         let mut root = folder.to_owned();
@@ -66,7 +74,7 @@ impl Package {
             root = above;
             let path = root.join("Cargo.toml");
             if path.is_file() {
-                workspace = read_table(&path)?;
+                workspace = read(&path)?;
             }
         }
         if !workspace.contains_key("workspace") {
@@ -77,7 +85,7 @@ impl Package {
 
     /// The package of that name among the members of the workspace in a folder.
     pub fn member(root: &Path, name: &str) -> Result<Self> {
-        let manifest = read_table(&root.join("Cargo.toml"))?;
+        let manifest: Table = read(&root.join("Cargo.toml"))?;
         let members = strings(manifest.get("workspace").and_then(|workspace| workspace.get("members")));
         let mut folders = vec![root.to_owned()];
         for member in members {
@@ -104,40 +112,29 @@ impl Package {
 
     /// The features and what each of them turns on.
     pub fn features(&self) -> BTreeMap<String, Vec<String>> {
-        let table = self.manifest.get("features").and_then(Value::as_table).into_iter().flatten();
-        table.map(|(name, asks)| (name.clone(), strings(Some(asks)))).collect()
+        entries(&self.manifest, "features").map(|(name, asks)| (name.clone(), strings(Some(asks)))).collect()
     }
 
     /// What it depends on; for examples with what they and tests alone need.
     pub fn dependencies(&self, with_dev: bool) -> Result<Vec<Dependency>> {
         let mut tables: Vec<&Table> = vec![&self.manifest];
-        let targets = self.manifest.get("target").and_then(Value::as_table).into_iter().flatten();
-        tables.extend(targets.filter_map(|(_, table)| table.as_table()));
-        let mut found = Vec::new();
+        tables.extend(entries(&self.manifest, "target").filter_map(|(_, table)| table.as_table()));
         let kinds = NEEDED.into_iter().chain(with_dev.then_some("dev-dependencies"));
-        for kind in kinds {
-            for table in &tables {
-                let entries = table.get(kind).and_then(Value::as_table).into_iter().flatten();
-                for (key, spec) in entries {
-                    found.push(self.dependency(key, spec)?);
-                }
-            }
-        }
-        Ok(found)
+        let found = kinds.flat_map(|kind| tables.iter().flat_map(move |table| entries(table, kind)));
+        found.map(|(key, spec)| self.dependency(key, spec)).collect()
     }
 
     fn dependency(&self, key: &str, spec: &Value) -> Result<Dependency> {
-        let inherits = spec.get("workspace").and_then(Value::as_bool).unwrap_or(false);
-        let base = if inherits {
+        let switch = |of: &Value, field: &str| of.get(field).and_then(Value::as_bool);
+        let (base, of) = if switch(spec, "workspace").unwrap_or(false) {
             let shared = self.workspace.get("workspace").and_then(|workspace| workspace.get("dependencies"));
             let shared = shared.and_then(|shared| shared.get(key));
-            shared.with_context(|| format!("package {}: its workspace has no dependency {key}", self.name))?
+            let none = || format!("package {}: its workspace has no dependency {key}", self.name);
+            (shared.with_context(none)?, &self.root)
         } else {
-            spec
+            (spec, &self.folder)
         };
         let text = |field: &str| base.get(field).and_then(Value::as_str);
-        let switch = |of: &Value, field: &str| of.get(field).and_then(Value::as_bool);
-        let of = if inherits { &self.root } else { &self.folder };
         let mut features: BTreeSet<String> = strings(base.get("features")).into_iter().collect();
         features.extend(strings(spec.get("features")));
         Ok(Dependency {
@@ -177,27 +174,27 @@ pub(super) fn normal(path: &Path) -> PathBuf {
 
 /// A profile with those that it inherits from, the outermost first. Empty tables are cargo's own values.
 pub(super) fn profiles(workspace: &Table, name: &str) -> Vec<(String, Value)> {
-    let mut chain = Vec::new();
-    let mut name = name.to_owned();
-    while !chain.iter().any(|(known, _)| *known == name) {
+    let mut chain: Vec<(String, Value)> = Vec::new();
+    let mut next = Some(name.to_owned());
+    while let Some(name) = next.filter(|next| chain.iter().all(|(known, _)| known != next)) {
         let profile = workspace.get("profile").and_then(|profiles| profiles.get(&name));
         let profile = profile.cloned().unwrap_or_else(|| Value::Table(Table::new()));
-        let inherits = profile.get("inherits").and_then(Value::as_str).map(str::to_owned);
-        chain.push((name.clone(), profile));
-        match inherits {
-            Some(next) => name = next,
-            None => break,
-        }
+        next = profile.get("inherits").and_then(Value::as_str).map(str::to_owned);
+        chain.push((name, profile));
     }
     chain
 }
 
 /// `Cargo.lock`.
-#[derive(Debug)]
-pub(super) struct Lock(Vec<Locked>);
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Lock {
+    package: Vec<Locked>,
+}
 
 /// One package of a lock file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(default)]
 pub(super) struct Locked {
     pub name: String,
     pub version: String,
@@ -209,26 +206,11 @@ pub(super) struct Locked {
 }
 
 impl Lock {
-    /// Reads the lock file of a workspace.
-    pub fn read(root: &Path) -> Result<Self> {
-        let table = read_table(&root.join("Cargo.lock"))?;
-        let packages = table.get("package").and_then(Value::as_array).into_iter().flatten();
-        let text = |of: &Value, field: &str| of.get(field).and_then(Value::as_str).map(str::to_owned);
-        let locked = packages.map(|of| Locked {
-            name: text(of, "name").unwrap_or_default(),
-            version: text(of, "version").unwrap_or_default(),
-            source: text(of, "source"),
-            checksum: text(of, "checksum"),
-            dependencies: strings(of.get("dependencies")),
-        });
-        Ok(Self(locked.collect()))
-    }
-
     /// The packages that one means by `name` or `name version`; one of another name may be several versions.
     fn meant(&self, by: &str) -> impl Iterator<Item = &Locked> {
-        let mut words = by.split(' ');
-        let (name, version) = (words.next().unwrap_or_default().to_owned(), words.next().map(str::to_owned));
-        self.0.iter().filter(move |locked| {
+        let mut words = by.split(' ').map(str::to_owned);
+        let (name, version) = (words.next().unwrap_or_default(), words.next());
+        self.package.iter().filter(move |locked| {
             locked.name == name && version.as_ref().is_none_or(|version| locked.version == *version)
         })
     }
@@ -238,7 +220,7 @@ impl Lock {
     /// # Errors
     /// The lock file does not have them.
     pub fn dependency(&self, package: &str, name: &str) -> Result<Vec<&Locked>> {
-        let own = self.0.iter().filter(|locked| locked.name == package && locked.source.is_none());
+        let own = self.package.iter().filter(|locked| locked.name == package && locked.source.is_none());
         let listed = own.flat_map(|locked| &locked.dependencies);
         let listed = listed.filter(|by| by.split(' ').next() == Some(name));
         let found: Vec<&Locked> = listed.flat_map(|by| self.meant(by)).collect();

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
-use toml::Value;
+use toml::{Table, Value};
 
 use super::build_command::BuildCommand;
-use super::manifests::{Dependency, Lock, Locked, Package, normal, profiles, read_table};
+use super::manifests::{Dependency, Lock, Locked, Package, entries, normal, profiles, read};
 use bench_system::repository::hex;
 
 /// Folders of a package that are in none of its programs.
@@ -52,16 +52,19 @@ pub fn sources(command: &[String], root: &Path) -> Result<Option<Sources>> {
     };
     let below = Below::of(&command, package)?;
     let mut text = below.text(&command)?;
-    let mut files = below.files()?;
+    let files = below.files()?;
     for (label, path) in &files {
         let bytes = fs::read(path).with_context(|| format!("can't read {}", path.display()))?;
         text.push_str(&format!("file {label} {}\n", hex(&Sha256::digest(bytes))));
     }
-    let mut paths: Vec<PathBuf> = files.drain(..).map(|(_, path)| path).collect();
-    paths.extend(below.packages.keys().map(|folder| folder.join("Cargo.toml")));
-    paths.extend(["Cargo.toml", "Cargo.lock"].map(|name| below.root.join(name)));
-    let relative = |path: PathBuf| path.strip_prefix(root).map_or_else(|_| path.clone(), Path::to_owned);
-    let paths: BTreeSet<PathBuf> = paths.into_iter().map(|path| relative(normal(&path))).collect();
+    let manifests = below.packages.keys().map(|folder| folder.join("Cargo.toml"));
+    let of_workspace = ["Cargo.toml", "Cargo.lock"].map(|name| below.root.join(name));
+    let relative = |path: PathBuf| {
+        let path = normal(&path);
+        path.strip_prefix(root).map_or_else(|_| path.clone(), Path::to_owned)
+    };
+    let paths: BTreeSet<PathBuf> =
+        files.into_values().chain(manifests).chain(of_workspace).map(relative).collect();
     Ok(Some(Sources { fingerprint: hex(&Sha256::digest(text)), files: paths.into_iter().collect() }))
 }
 
@@ -88,7 +91,7 @@ impl Below {
         if !command.no_default_features {
             state.features.insert("default".to_owned());
         }
-        let lock = Lock::read(&root)?;
+        let lock = read(&root.join("Cargo.lock"))?;
         let packages = BTreeMap::from([(built.clone(), (package, state))]);
         let mut below =
             Self { built, root, is_example: command.is_example, packages, lock, locked: BTreeSet::new() };
@@ -141,23 +144,17 @@ impl Below {
             }
         }
         for dependency in self.dependencies(&package)? {
-            let Some(at) =
-                dependency.folder.filter(|_| !dependency.optional || state.on.contains(&dependency.key))
-            else {
-                continue;
-            };
-            let (_, its) = match self.packages.entry(at.clone()) {
-                std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
-                std::collections::btree_map::Entry::Vacant(new) => {
-                    new.insert((Package::read(&at)?, State::default()))
-                }
-            };
+            let is_on = !dependency.optional || state.on.contains(&dependency.key);
+            let Some(at) = dependency.folder.filter(|_| is_on) else { continue };
+            if !self.packages.contains_key(&at) {
+                self.packages.insert(at.clone(), (Package::read(&at)?, State::default()));
+            }
+            let Some((_, its)) = self.packages.get_mut(&at) else { continue };
             its.features.extend(dependency.features);
             its.features.extend(asked.get(&dependency.key).cloned().unwrap_or_default());
             its.features.extend(dependency.default_features.then(|| "default".to_owned()));
         }
-        let known = self.packages.get_mut(folder).map(|(_, known)| known);
-        if let Some(known) = known {
+        if let Some((_, known)) = self.packages.get_mut(folder) {
             known.features.extend(state.features);
             known.on.extend(state.on);
         }
@@ -176,9 +173,8 @@ impl Below {
     fn lock(&mut self) -> Result<()> {
         let mut found: BTreeSet<Locked> = BTreeSet::new();
         for (package, state) in self.packages.values() {
-            for dependency in
-                self.active(package, state)?.iter().filter(|dependency| dependency.folder.is_none())
-            {
+            let active = self.active(package, state)?;
+            for dependency in active.iter().filter(|dependency| dependency.folder.is_none()) {
                 let direct = self.lock.dependency(&package.name, &dependency.name)?;
                 found.extend(self.lock.below(direct).into_iter().cloned());
             }
@@ -187,13 +183,12 @@ impl Below {
             if self.packages.values().any(|(package, _)| package.name == name) {
                 continue;
             }
-            let folder =
-                self.patched(&name)?.with_context(|| format!("Cargo.lock gives no source of {name}"))?;
-            if folder.components().any(|part| part.as_os_str() == "target") {
-                // Made by the build, from files of the package.
-                continue;
+            let folder = self.patched(&name)?;
+            let folder = folder.with_context(|| format!("Cargo.lock gives no source of {name}"))?;
+            // In a target folder: made by the build, from files of the package.
+            if folder.components().all(|part| part.as_os_str() != "target") {
+                self.packages.insert(folder.clone(), (Package::read(&folder)?, State::default()));
             }
-            self.packages.insert(folder.clone(), (Package::read(&folder)?, State::default()));
         }
         self.locked = found;
         Ok(())
@@ -201,11 +196,10 @@ impl Below {
 
     /// The folder that the workspace takes a package from in the place of its registry's.
     fn patched(&self, name: &str) -> Result<Option<PathBuf>> {
-        let manifest = read_table(&self.root.join("Cargo.toml"))?;
-        let patches = manifest.get("patch").and_then(Value::as_table).into_iter().flatten();
-        let entries = patches.filter_map(|(_, of)| of.as_table()).flatten();
+        let manifest: Table = read(&self.root.join("Cargo.toml"))?;
+        let patches = entries(&manifest, "patch").filter_map(|(_, of)| of.as_table()).flatten();
         let named =
-            entries.filter(|(key, spec)| spec.get("package").and_then(Value::as_str).unwrap_or(key) == name);
+            patches.filter(|(key, spec)| spec.get("package").and_then(Value::as_str).unwrap_or(key) == name);
         let mut paths = named.filter_map(|(_, spec)| spec.get("path").and_then(Value::as_str));
         Ok(paths.next().map(|path| normal(&self.root.join(path))))
     }
@@ -213,7 +207,7 @@ impl Below {
     /// All but the files, a line each.
     fn text(&self, command: &BuildCommand) -> Result<String> {
         let mut lines = vec![format!("build {} {:?}", command.profile, command.rest)];
-        let workspace = read_table(&self.root.join("Cargo.toml"))?;
+        let workspace = read(&self.root.join("Cargo.toml"))?;
         for (name, profile) in profiles(&workspace, &command.profile) {
             lines.push(format!("profile {name} {profile}"));
         }
@@ -223,9 +217,8 @@ impl Below {
             let field = |name: &str| package.field(name).map_or_else(String::new, Value::to_string);
             lines.push(format!("package {} {} {}", package.name, field("version"), field("edition")));
             lines.push(format!("features {:?}", state.features));
-            for Dependency { key, name, folder, default_features, features, .. } in
-                self.active(package, state)?
-            {
+            for of in self.active(package, state)? {
+                let Dependency { key, name, folder, default_features, features, .. } = of;
                 let here = folder.is_some();
                 lines.push(format!("dependency {key} {name} {here} {default_features} {features:?}"));
             }
@@ -236,8 +229,8 @@ impl Below {
         Ok(lines.join("\n") + "\n")
     }
 
-    /// Each file of the packages with what it is called in every clone, in the order of these.
-    fn files(&self) -> Result<Vec<(String, PathBuf)>> {
+    /// Each file of the packages by what it is called in every clone.
+    fn files(&self) -> Result<BTreeMap<String, PathBuf>> {
         let mut files = BTreeMap::new();
         for (package, _) in self.packages.values() {
             let with_examples = self.is_example && package.folder == self.built;
@@ -251,7 +244,7 @@ impl Below {
                 files.insert(format!("{} {label}", package.name), path);
             }
         }
-        Ok(files.into_iter().collect())
+        Ok(files)
     }
 }
 
@@ -260,18 +253,13 @@ fn files_of(folder: &Path, with_examples: bool) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut left = vec![folder.to_owned()];
     while let Some(at) = left.pop() {
-        let entries = fs::read_dir(&at).with_context(|| format!("can't read {}", at.display()))?;
-        for entry in entries {
-            let path = entry.with_context(|| format!("can't read {}", at.display()))?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let of_package = at == folder;
-            let is_left_out = name.starts_with('.')
-                || (of_package
-                    && OF_TESTS.contains(&name.as_str())
-                    && !(with_examples && name == "examples"))
-                || (of_package && ["Cargo.toml", "Cargo.lock"].contains(&name.as_str()))
-                || name.ends_with(".md");
-            if is_left_out {
+        let place = || format!("can't read {}", at.display());
+        for entry in fs::read_dir(&at).with_context(place)? {
+            let path = entry.with_context(place)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_of_tests = OF_TESTS.contains(&&*name) && !(with_examples && name == "examples");
+            let is_left_out = is_of_tests || ["Cargo.toml", "Cargo.lock"].contains(&&*name);
+            if name.starts_with('.') || name.ends_with(".md") || (at == folder && is_left_out) {
                 continue;
             }
             match path.is_dir() {

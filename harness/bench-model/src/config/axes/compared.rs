@@ -48,18 +48,14 @@ impl Campaign {
         self.baseline = None;
         for over in &overs {
             for (arm, place) in arms {
-                let is_other = |(axis, value): &Coordinate<'_>, other: &Value| match over.get(*axis) {
-                    Some(over) => is_same(axis, over, other),
-                    None => *value == other,
-                };
-                let is_reference = |others: &[Coordinate<'_>]| {
-                    place.iter().zip(others).all(|(own, (_, other))| is_other(own, other))
-                };
-                let reference =
-                    arms.iter().find(|(_, others)| is_reference(others)).map(|(other, _)| &other.name);
-                let pair = reference
-                    .filter(|other| **other != arm.name)
-                    .map(|other| (arm.name.clone(), other.clone()));
+                let is_other =
+                    |((axis, value), (_, other)): (&Coordinate<'_>, &Coordinate<'_>)| match over.get(*axis) {
+                        Some(over) => is_same(axis, over, other),
+                        None => value == other,
+                    };
+                let reference = arms.iter().find(|(_, others)| place.iter().zip(others).all(is_other));
+                let pair = reference.map(|(other, _)| (arm.name.clone(), other.name.clone()));
+                let pair = pair.filter(|(one, other)| one != other);
                 self.comparisons.extend(pair.filter(|pair| !self.comparisons.contains(pair)));
             }
         }

@@ -27,10 +27,8 @@ impl Except {
 
     pub(super) fn check(&self, axes: &Axes) -> Result<()> {
         ensure!(!self.0.is_empty(), "table [[except]]: name an axis and its value");
-        ensure!(
-            !self.0.contains_key(TOOL),
-            "field except.tool: each load tool sends all that the others do; leave it out"
-        );
+        let is_of_all = !self.0.contains_key(TOOL);
+        ensure!(is_of_all, "field except.tool: each load tool sends all that the others do; leave it out");
         for (axis, excepted) in &self.0 {
             let values = axes.values(axis);
             ensure!(!values.is_empty(), "field except.{axis}: there is no such axis");
@@ -59,10 +57,8 @@ impl Campaign {
         if self.excepts.is_empty() {
             return Ok(());
         }
-        ensure!(
-            !self.arms.is_empty(),
-            "table [[except]]: there are no [axes] and no [[arm]] that it could leave out of"
-        );
+        let has_arms = !self.arms.is_empty();
+        ensure!(has_arms, "table [[except]]: there are no [axes] and no [[arm]] that it could leave out of");
         let workloads = self.workloads.iter().map(|name| name.as_str().into()).collect();
         let amounts = self.amounts().iter().map(|amount| (*amount).into()).collect();
         let axes = [(WORKLOAD.to_owned(), workloads), (self.amounts_axis().to_owned(), amounts)];
