@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::campaign::CONNECT_MS;
+use super::campaign::default_connect_ms;
 use super::{Campaign, Environment, Percent, Placement};
 use crate::field_checks::within;
 use bench_stats::Estimate;
@@ -174,7 +174,7 @@ impl Calibration {
             warmup_ms: self.warmup_ms,
             window_ms: self.window_ms,
             timeout_ms: self.timeout_ms,
-            connect_ms: CONNECT_MS,
+            connect_ms: default_connect_ms(),
             environment: self.environment.clone(),
             ..Campaign::default()
         }

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::slice;
 
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::layouts::Layouts;
 use super::{
-    Axes, CampaignArm, Environment, Except, Open, PassRule, Percent, Placement, Sizes, Slo, Stages,
-    Threshold, Tuning, View,
+    Axes, CampaignArm, Environment, Except, Open, Percent, Placement, Sizes, Slo, Stages, Threshold, Tuning,
+    View,
 };
+use crate::figure::Figure;
 use crate::load::{Level, LoadTool};
+use bench_stats::Estimate;
 use validator_state::SeededSpec;
 
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
@@ -148,10 +151,8 @@ fn default_margin() -> Percent {
 }
 
 /// How long connecting may take where a campaign says nothing else, in milliseconds.
-pub(super) const CONNECT_MS: u64 = 10_000;
-
-fn default_connect_ms() -> u64 {
-    CONNECT_MS
+pub(super) const fn default_connect_ms() -> u64 {
+    10_000
 }
 
 /// How compared pairs are run side by side, after the sweep.
@@ -171,6 +172,49 @@ pub struct Duets {
     pub warmup_ms: u64,
     /// The measured window, in milliseconds.
     pub window_ms: u64,
+}
+
+/// A bound on a ratio between two servers: the whole interval must lie within it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PassRule {
+    /// The figure; `cpu_us_per_request` or `requests_per_second`.
+    pub figure: Figure,
+    /// The server in the numerator.
+    pub server: String,
+    /// The server in the denominator.
+    pub over: String,
+    /// The largest ratio that passes.
+    pub at_most: Option<f64>,
+    /// Equivalence: the largest difference that passes, either way. `"5%"` is from 1/1.05 to 1.05.
+    pub within: Option<Percent>,
+}
+
+impl PassRule {
+    /// Whether the ratio passes. It is the interval's ends that decide and not its middle, so a ratio without an
+    /// interval does not pass.
+    pub fn holds(&self, ratio: Estimate) -> bool {
+        let Some((low, high)) = ratio.interval else { return false };
+        let within = |margin: Percent| low >= 1.0 / (1.0 + margin.0) && high <= 1.0 + margin.0;
+        self.at_most.is_none_or(|most| high <= most) && self.within.is_none_or(within)
+    }
+
+    /// The bound in words.
+    pub fn words(&self) -> String {
+        match (self.within, self.at_most) {
+            (Some(within), _) => format!("equivalent within {within}"),
+            (None, Some(most)) => format!("at most {most:.2}"),
+            (None, None) => "no bound".to_owned(),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let is_one = self.at_most.is_some() != self.within.is_some();
+        ensure!(is_one, "field pass: give either at_most (a ratio) or within (a percentage)");
+        let most = self.at_most.unwrap_or(1.0);
+        ensure!(most > 0.0, "field pass.at_most: {most} is no ratio; give a number above 0");
+        Ok(())
+    }
 }
 
 impl Campaign {

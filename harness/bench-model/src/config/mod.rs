@@ -15,7 +15,6 @@ mod network;
 mod open_loop;
 mod original;
 mod overrides;
-mod pass_rule;
 mod percent;
 mod placement;
 mod ready;
@@ -42,7 +41,7 @@ use crate::workload::{Reference, Workload};
 pub use arm::CampaignArm;
 pub use axes::{Axes, Except, words_of, written};
 pub use calibration::{Arm, Calibration, Rates, Sizing};
-pub use campaign::{Campaign, Duets};
+pub use campaign::{Campaign, Duets, PassRule};
 pub use cargo::in_profile;
 pub use holds::Holds;
 pub use hosts::{Placed, Pool};
@@ -50,7 +49,6 @@ pub use network::Network;
 pub use open_loop::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use overrides::Overrides;
-pub use pass_rule::PassRule;
 pub use percent::Percent;
 pub use placement::{Placement, Tuning};
 pub use ready::{Ready, ReadyCall, ReadyLine, RunningAt};
@@ -146,10 +144,8 @@ impl ConfigDir {
         let named = |workload: &mut Workload| {
             workload.name = name.to_owned();
             workload.locate(path.parent().unwrap_or(Path::new("")))?;
-            workload
-                .references_mut()
-                .try_for_each(|reference| self.find_reference(reference))
-                .context("field expected.reference")?;
+            let found = workload.references_mut().try_for_each(|reference| self.find_reference(reference));
+            found.context("field expected.reference")?;
             workload.check()
         };
         Ok(read_toml(&path, named)?.0)
@@ -202,9 +198,9 @@ impl ConfigDir {
     pub fn pool(&self, name: &str) -> Result<Pool> {
         let path = self.0.join("hosts.toml");
         let (mut pools, _) = read_toml(&path, |pools: &mut BTreeMap<String, Pool>| {
-            pools
-                .iter_mut()
-                .try_for_each(|(name, pool)| pool.check().with_context(|| format!("pool {name:?}")))
+            let check =
+                |(name, pool): (&String, &mut Pool)| pool.check().with_context(|| format!("pool {name:?}"));
+            pools.iter_mut().try_for_each(check)
         })?;
         let names: Vec<String> = pools.keys().cloned().collect();
         let pool = pools.remove(name);
@@ -237,13 +233,13 @@ impl ConfigDir {
     /// There is none, or several.
     pub fn named(&self, folder: &str, name: &str) -> Result<PathBuf> {
         let files = self.files(folder)?;
-        let mut paths = files.iter().filter(|(known, _)| known == name).map(|(_, path)| path);
-        match (paths.next(), paths.next()) {
-            (Some(path), None) => Ok(path.clone()),
-            (Some(one), Some(other)) => {
+        let paths = files.iter().filter(|(known, _)| known == name).map(|(_, path)| path);
+        match paths.collect::<Vec<_>>()[..] {
+            [path] => Ok(path.clone()),
+            [one, other, ..] => {
                 bail!("{name:?} is both {} and {}; rename one of them", one.display(), other.display())
             }
-            (None, _) => {
+            [] => {
                 let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
                 bail!("no {name:?} in {}; there are: {}", self.0.join(folder).display(), names.join(", "))
             }

@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::CONNECT_MS;
+use super::campaign::default_connect_ms;
 use super::{Campaign, Environment, Percent, Placement};
 use crate::field_checks::within;
 use crate::workload::{Expected, Traffic, Workload};
@@ -167,7 +167,7 @@ impl Why {
             warmup_ms: self.warmup_ms,
             window_ms: self.window_ms,
             timeout_ms: self.timeout_ms,
-            connect_ms: CONNECT_MS,
+            connect_ms: default_connect_ms(),
             environment: self.environment.clone(),
             ..Campaign::default()
         }

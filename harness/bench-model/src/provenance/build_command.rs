@@ -32,7 +32,9 @@ impl BuildCommand {
     /// Reads a command; `None` where it is not cargo that builds.
     pub fn read(command: &[String]) -> Option<Self> {
         let [cargo, verb, args @ ..] = command else { return None };
-        if let (true, [.., "patched-build", "--", folder]) = (verb == "run", words(args).as_slice()) {
+        if let [.., program, dashes, folder] = args
+            && [verb, program, dashes] == ["run", "patched-build", "--"]
+        {
             // The crates that it patches are made from the patches in that folder.
             let manifest = Some(format!("{folder}/Cargo.toml"));
             return Some(Self { manifest, profile: "release".to_owned(), ..Self::default() });
@@ -77,10 +79,6 @@ impl BuildCommand {
         read.features.sort();
         Some(read)
     }
-}
-
-fn words(args: &[String]) -> Vec<&str> {
-    args.iter().map(String::as_str).collect()
 }
 
 #[cfg(test)]

@@ -66,19 +66,14 @@ impl Package {
         let manifest: Table = read(&folder.join("Cargo.toml"))?;
         let name = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
         let name = name.with_context(|| format!("{} is no package", folder.display()))?.to_owned();
-        let mut root = folder.to_owned();
-        let mut workspace = manifest.clone();
-        while !workspace.contains_key("workspace") {
-            // Above the folder that all paths start from there is nothing to be found.
-            let Some(above) = root.parent().map(Path::to_owned) else { break };
-            root = above;
-            let path = root.join("Cargo.toml");
-            if path.is_file() {
-                workspace = read(&path)?;
+        let (mut workspace, mut root) = (manifest.clone(), folder.to_owned());
+        // Above the folder that all paths start from there is nothing to be found.
+        for above in folder.ancestors().filter(|above| above.join("Cargo.toml").is_file()) {
+            let found: Table = read(&above.join("Cargo.toml"))?;
+            if found.contains_key("workspace") {
+                (workspace, root) = (found, above.to_owned());
+                break;
             }
-        }
-        if !workspace.contains_key("workspace") {
-            (workspace, root) = (manifest.clone(), folder.to_owned());
         }
         Ok(Self { name, folder: folder.to_owned(), manifest, workspace, root })
     }

@@ -107,23 +107,21 @@ impl Below {
     /// Turns features on until no more ask for others.
     fn resolve(&mut self) -> Result<()> {
         loop {
-            let before: Vec<State> = self.packages.values().map(|(_, state)| state.clone()).collect();
-            let folders: Vec<PathBuf> = self.packages.keys().cloned().collect();
-            for folder in folders {
-                self.resolve_one(&folder)?;
+            let before = self.packages.clone();
+            for (package, state) in before.values() {
+                self.resolve_one(package, state.clone())?;
             }
-            if self.packages.values().map(|(_, state)| state).eq(&before) {
+            if self.packages.values().map(|(_, state)| state).eq(before.values().map(|(_, state)| state)) {
                 return Ok(());
             }
         }
     }
 
-    fn resolve_one(&mut self, folder: &Path) -> Result<()> {
-        let Some((package, mut state)) = self.packages.get(folder).cloned() else { return Ok(()) };
+    /// Turns on what the features of a package ask for; what these ask for in turn is for the next round.
+    fn resolve_one(&mut self, package: &Package, mut state: State) -> Result<()> {
         let features = package.features();
         let mut asked: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let mut left: Vec<String> = state.features.iter().cloned().collect();
-        while let Some(feature) = left.pop() {
+        for feature in state.features.clone() {
             let Some(asks) = features.get(&feature) else {
                 // A dependency that is a feature of its own name.
                 state.on.insert(feature);
@@ -138,12 +136,12 @@ impl Below {
                     }
                     let dependency = dependency.trim_end_matches('?').to_owned();
                     asked.entry(dependency).or_default().insert(feature.to_owned());
-                } else if state.features.insert(ask.clone()) {
-                    left.push(ask.clone());
+                } else {
+                    state.features.insert(ask.clone());
                 }
             }
         }
-        for dependency in self.dependencies(&package)? {
+        for dependency in self.dependencies(package)? {
             let is_on = !dependency.optional || state.on.contains(&dependency.key);
             let Some(at) = dependency.folder.filter(|_| is_on) else { continue };
             if !self.packages.contains_key(&at) {
@@ -154,7 +152,7 @@ impl Below {
             its.features.extend(asked.get(&dependency.key).cloned().unwrap_or_default());
             its.features.extend(dependency.default_features.then(|| "default".to_owned()));
         }
-        if let Some((_, known)) = self.packages.get_mut(folder) {
+        if let Some((_, known)) = self.packages.get_mut(&package.folder) {
             known.features.extend(state.features);
             known.on.extend(state.on);
         }
