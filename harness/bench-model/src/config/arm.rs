@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Choice, ConfigDir, Overrides, Server};
@@ -64,11 +64,9 @@ impl Campaign {
         let servers = config.servers()?;
         // As axes make one: the server itself, at some of the loads.
         let is_plain = arm.server.as_deref() == Some(name) && arm.settings.is_empty();
-        ensure!(
-            is_plain || servers.iter().all(|server| server.name != name),
-            "{}: servers.toml has a server of that name; choose another one",
-            place()
-        );
+        if !is_plain && servers.iter().any(|server| server.name == name) {
+            bail!("{}: servers.toml has a server of that name; choose another one", place());
+        }
         let entry = config.server(base.server.as_deref().unwrap_or_default()).with_context(place)?;
         if is_plain {
             return Ok(entry);

@@ -58,18 +58,15 @@ impl Campaign {
             duets.check().context("table [duets]")?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
-        for tool in self.closed_loop_tools() {
+        for can in self.closed_loop_tools().iter().map(|tool| tool.can()) {
             ensure!(
-                !self.has_closed_loop() || tool.can().closed_loop,
+                !self.has_closed_loop() || can.closed_loop,
                 "field tool: {} sends at rates alone; give a table [open] with rates, or name another load tool",
-                tool.name()
+                can.name
             );
         }
-        ensure!(
-            self.tools.is_empty() || self.tools.contains(&self.tool),
-            "field tools: {} is not among them; name the load tools in axes.tool",
-            self.tool.name()
-        );
+        let (is_among, tool) = (self.closed_loop_tools().contains(&self.tool), self.tool.name());
+        ensure!(is_among, "field tools: {tool} is not among them; name the load tools in axes.tool");
         self.check_views(&self.views)?;
         self.check_network()?;
         self.check_headline_and_pass()?;

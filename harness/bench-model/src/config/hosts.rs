@@ -92,13 +92,10 @@ impl Pool {
                 let is_name = !name.is_empty() && !name.starts_with('-') && name.chars().all(is_part);
                 ensure!(is_name, "field names: {name:?} is no host's name");
             }
-            ensure!(
-                self.hosts == 0 || self.hosts as usize == self.names.len(),
-                "field hosts: {} hosts, and names lists {}; leave hosts out",
-                self.hosts,
-                self.names.len()
-            );
-            self.hosts = self.names.len() as u32;
+            let (hosts, names) = (self.hosts, self.names.len() as u32);
+            let is_same = hosts == 0 || hosts == names;
+            ensure!(is_same, "field hosts: {hosts} hosts, and names lists {names}; leave hosts out");
+            self.hosts = names;
         }
         within("hosts", self.hosts.into(), 1, MOST)?;
         within("lead_ms", self.lead_ms, 500, LONGEST_LEAD_MS)?;

@@ -115,12 +115,8 @@ impl Open {
         }
         for tool in &self.tools {
             let can = tool.can();
-            let sends_at_rates = can.open_loop || can.limits_rate;
-            ensure!(
-                sends_at_rates,
-                "field open.tools: {} sends at no rate; name another load tool",
-                tool.name()
-            );
+            let has_rates = can.open_loop || can.limits_rate;
+            ensure!(has_rates, "field open.tools: {} sends at no rate; name another load tool", can.name);
         }
         if let Some(background) = &self.background {
             ensure!(

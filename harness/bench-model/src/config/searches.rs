@@ -14,10 +14,10 @@ use crate::load::{Client, LoadTool};
 #[serde(deny_unknown_fields)]
 pub struct Threshold {
     /// Whose settings the servers run with, each for a search of its own.
-    #[serde(default = "equal_alone")]
+    #[serde(default = "usual_alone")]
     pub tunings: Vec<Tuning>,
     /// The load tool's clients, each for a search of its own.
-    #[serde(default = "fasthttp_alone")]
+    #[serde(default = "usual_alone")]
     pub clients: Vec<Client>,
     /// The servers; those of the campaign without its ceiling where left out.
     #[serde(default)]
@@ -44,12 +44,9 @@ pub struct Threshold {
     pub timeout_ms: Option<u64>,
 }
 
-fn equal_alone() -> Vec<Tuning> {
-    vec![Tuning::Equal]
-}
-
-fn fasthttp_alone() -> Vec<Client> {
-    vec![Client::Fasthttp]
+/// Equal settings, or fasthttp.
+fn usual_alone<T: Default>() -> Vec<T> {
+    vec![T::default()]
 }
 
 impl Threshold {

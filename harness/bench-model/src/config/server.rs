@@ -367,11 +367,8 @@ impl Server {
         for (field, arg) in args.chain(self.prepare.iter().map(|arg| ("prepare", arg))) {
             let Some((flag, name)) = placeholder(arg) else { continue };
             let known: Vec<&str> = ALWAYS.into_iter().chain(OF_ENVIRONMENT).chain(optional()).collect();
-            ensure!(
-                known.contains(&name),
-                "field {field}: unknown placeholder {arg}; known are {}",
-                known.join(", ")
-            );
+            let (is_known, known) = (known.contains(&name), known.join(", "));
+            ensure!(is_known, "field {field}: unknown placeholder {arg}; known are {known}");
             let has_flag = !flag.is_empty() || !is_optional(name);
             ensure!(has_flag, "field {field}: write --flag={arg}, which is left out where it has no value");
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -61,11 +61,9 @@ impl Variant {
             let is_name = !text.is_empty() && text.chars().all(plain);
             ensure!(is_name, "field {field}: {text:?} is no name; give lower-case letters, digits, - and _");
         }
-        ensure!(
-            Along::named(&variant.axis).is_none(),
-            "field axis: {:?} is an axis or a figure already; choose another name",
-            variant.axis
-        );
+        let axis = &variant.axis;
+        let is_free = Along::named(axis).is_none();
+        ensure!(is_free, "field axis: {axis:?} is an axis or a figure already; choose another name");
         Ok(variant)
     }
 
@@ -155,18 +153,15 @@ impl Variants {
     pub(super) fn entry(&self, choice: &Choice) -> Result<String> {
         let Choice { of, values } = choice;
         for (axis, value) in values {
-            let Some(known) = self.axes.get(axis) else { continue };
+            let Some(Axis { usual, values }) = self.axes.get(axis) else { continue };
             let has_axis = |choice: &Choice| choice.of == *of && choice.values.contains_key(axis);
             ensure!(
                 self.entries.iter().any(|(_, choice)| has_axis(choice)),
                 "field axes.{axis}: server {of:?} has no variant on this axis; give it a [[variant]] in servers.toml"
             );
-            ensure!(
-                *value == known.usual || known.values.contains(value),
-                "field axes.{axis}: there is no {value:?}; there are {}, {}",
-                known.usual,
-                known.values.join(", ")
-            );
+            if value != usual && !values.contains(value) {
+                bail!("field axes.{axis}: there is no {value:?}; there are {usual}, {}", values.join(", "));
+            }
         }
         let mut changed = choice.clone();
         changed.values.retain(|axis, value| self.axes.get(axis).is_none_or(|of| of.usual != *value));

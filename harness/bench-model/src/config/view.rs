@@ -223,11 +223,10 @@ impl View {
             ensure!(axes.has(name), unknown(field, name));
         }
         ensure!(x != series, "fields x and series: both are {:?}; give two axes", self.x);
-        ensure!(
-            panels.is_none_or(|panels| panels != x && panels != series),
-            "field panels: {:?} is x or series already; name another axis",
-            self.panels.as_deref().unwrap_or_default()
-        );
+        if let (Some(axis), Some(name)) = (panels, &self.panels) {
+            let is_other = axis != x && axis != series;
+            ensure!(is_other, "field panels: {name:?} is x or series already; name another axis");
+        }
         for (axis, values) in &only {
             ensure!(!values.is_empty(), "field only: {:?} has no value; give one", axis.name());
         }
