@@ -7,7 +7,7 @@ mod labels;
 pub mod layouts;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -117,9 +117,15 @@ impl Plan {
         self.campaign.headline_level(workload, &self.levels())
     }
 
-    /// The loads that the headline shows for a workload.
+    /// The loads that the headline shows for a workload: the stated one or, without one, each that is measured.
     pub fn headline_levels(&self, workload: &str) -> Vec<Level> {
-        self.campaign.headline_levels(workload, &self.levels())
+        let (first, mut levels) = (self.headline_level(workload), self.levels());
+        if self.campaign.headline.contains_key(workload) || levels.is_empty() {
+            return vec![first];
+        }
+        let mut seen = BTreeSet::new();
+        levels.retain(|level| level.disturbed == first.disturbed && seen.insert(level.amount()));
+        levels
     }
 
     /// How much each of these loads is: connections, or requests a second, each once.

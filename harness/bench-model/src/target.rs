@@ -60,10 +60,9 @@ impl Target {
         // Load tools get it as an argument and inside of JSON; whoever is named before an @ is nobody's business in a
         // report.
         let is_plain = |c: char| c.is_ascii_graphic() && !"\"'\\<>@#".contains(c);
-        let parsed = Self::parts(url).filter(|_| url.chars().all(is_plain));
-        let parsed = parsed.with_context(|| {
-            format!("{url:?} is not of the form http://HOST:PORT (or https, ws, wss) or unix:/PATH")
-        })?;
+        let other =
+            || format!("{url:?} is not of the form http://HOST:PORT (or https, ws, wss) or unix:/PATH");
+        let parsed = Self::parts(url).filter(|_| url.chars().all(is_plain)).with_context(other)?;
         header_values::check(&parsed.path).with_context(|| format!("{url:?}"))?;
         let is_constant = !header_values::changes(&parsed.path);
         ensure!(is_constant, "{url:?}: a token of the Engine API goes into a header; give headers");

@@ -206,8 +206,11 @@ impl Campaign {
             arm.settings.is_empty() && arm.loads.is_empty() && arm.variant.is_none()
         };
         if arms.iter().all(is_plain) && arms.len() == servers.len() {
-            let has_none = self.over.is_empty();
-            ensure!(has_none, "field over: the axes differ in servers alone; name a baseline in its place");
+            let is_left_out = self.over.is_empty();
+            ensure!(
+                is_left_out,
+                "field over: the axes differ in servers alone; name a baseline in its place"
+            );
             self.servers.splice(0..0, servers);
             return Ok(());
         }

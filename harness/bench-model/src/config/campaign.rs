@@ -298,21 +298,6 @@ impl Campaign {
         stated.or(lowest).and_then(of).or(highest).unwrap_or_default()
     }
 
-    /// The loads that the headline shows for a workload: the stated one or, without one, each that is measured.
-    pub fn headline_levels(&self, workload: &str, measured: &[Level]) -> Vec<Level> {
-        let first = self.headline_level(workload, measured);
-        if self.headline.contains_key(workload) {
-            return vec![first];
-        }
-        let mut levels: Vec<Level> = Vec::new();
-        for level in measured.iter().filter(|level| level.disturbed == first.disturbed) {
-            if levels.iter().all(|known| known.amount() != level.amount()) {
-                levels.push(*level);
-            }
-        }
-        if levels.is_empty() { vec![first] } else { levels }
-    }
-
     /// Whether any part of it is a closed loop.
     pub fn has_closed_loop(&self) -> bool {
         !self.connections.is_empty() || self.threshold.is_some() || self.duets.is_some()

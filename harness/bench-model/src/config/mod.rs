@@ -16,7 +16,6 @@ mod open_loop;
 mod original;
 mod overrides;
 mod percent;
-mod placement;
 mod ready;
 mod searches;
 mod server;
@@ -50,11 +49,10 @@ pub use open_loop::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use overrides::Overrides;
 pub use percent::Percent;
-pub use placement::{Placement, Tuning};
 pub use ready::{Ready, ReadyCall, ReadyLine, RunningAt};
 pub use searches::{Slo, Threshold};
 pub use server::{Build, COLOURS, InProcess, Server, Upstream, Version};
-pub use server_settings::{Described, Environment, Place, Placeholders};
+pub use server_settings::{Described, Environment, Place, Placeholders, Placement, Tuning};
 pub use sizes::{Offer, Prices, SizedBox, Sizes};
 pub use stages::{Ramp, Stages};
 pub use variants::Choice;
@@ -115,11 +113,8 @@ impl ConfigDir {
             found.cloned().ok_or_else(|| {
                 let names = servers.iter().map(|server| server.name.as_str());
                 let names: Vec<&str> = names.filter(|name| !variants.has_entry(name)).collect();
-                anyhow!(
-                    "no server {name:?} in {}; there are: {}; and their variants",
-                    self.0.join(servers_file::FILE).display(),
-                    names.join(", ")
-                )
+                let (file, names) = (self.0.join(servers_file::FILE), names.join(", "));
+                anyhow!("no server {name:?} in {}; there are: {names}; and their variants", file.display())
             })
         };
         let mut server = among(name)?;

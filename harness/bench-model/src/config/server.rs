@@ -372,8 +372,8 @@ impl Server {
             let has_flag = !flag.is_empty() || !is_optional(name);
             ensure!(has_flag, "field {field}: write --flag={arg}, which is left out where it has no value");
         }
-        let has_none = self.overrides.is_empty();
-        ensure!(has_none, "field overrides: settings of its own belong into a campaign; see [[arm]]");
+        let is_plain = self.overrides.is_empty();
+        ensure!(is_plain, "field overrides: settings of its own belong into a campaign; see [[arm]]");
         let has_port = self.takes("port") && !matches!(self.ready, Ready::Line(_));
         let has_address = self.takes("listen") || has_port || self.running_at().is_some();
         ensure!(has_address, "field args: lacks {{listen}}, the address to bind");

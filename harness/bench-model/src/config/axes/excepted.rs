@@ -27,8 +27,8 @@ impl Except {
 
     pub(super) fn check(&self, axes: &Axes) -> Result<()> {
         ensure!(!self.0.is_empty(), "table [[except]]: name an axis and its value");
-        let is_of_all = !self.0.contains_key(TOOL);
-        ensure!(is_of_all, "field except.tool: each load tool sends all that the others do; leave it out");
+        let names_none = !self.0.contains_key(TOOL);
+        ensure!(names_none, "field except.tool: each load tool sends all that the others do; leave it out");
         for (axis, excepted) in &self.0 {
             let values = axes.values(axis);
             ensure!(!values.is_empty(), "field except.{axis}: there is no such axis");
