@@ -1,7 +1,6 @@
 //! How load tools are built.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -63,36 +62,21 @@ pub(super) fn go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Resu
     let bin = std::path::absolute(bin).context("the tools' folder has no absolute path")?;
     bench_system::note!("building {name} from {}", pins.join("go.mod").display());
     // The sums in go.sum are checked by Go itself; nothing in the environment may turn the checksum database off.
-    let output = Command::new("go")
-        .args(["install", "-trimpath", package])
-        .current_dir(pins)
-        .env("GOBIN", &bin)
-        .env_remove("GONOSUMDB")
-        .env_remove("GONOSUMCHECK")
-        .env_remove("GOPRIVATE")
-        .env_remove("GOSUMDB")
-        .output()
-        .context("can't start go")?;
-    ensure!(
-        output.status.success(),
-        "go could not build {name} in {}: {}",
-        pins.display(),
-        last_line(&output.stderr)
-    );
-    Ok(())
+    let mut go = Command::new("go");
+    for variable in ["GONOSUMDB", "GONOSUMCHECK", "GOPRIVATE", "GOSUMDB"] {
+        go.env_remove(variable);
+    }
+    go.args(["install", "-trimpath", package]).current_dir(pins).env("GOBIN", &bin);
+    run(&mut go, "go", &format!("{name} in {}", pins.display()))
 }
 
 /// Builds a pinned tool from its crate, with the versions of its lock file.
 pub(super) fn cargo(tool: LoadTool, root: &Path) -> Result<()> {
     let About { name, version, .. } = tool.can();
     bench_system::note!("building {name} {version} from its crate; this takes about 5 minutes, once");
-    let output = without_own_package(&mut Command::new(cargos_program(tool)?))
-        .args(["install", "--locked", "--quiet", name, "--version", version, "--root"])
-        .arg(root)
-        .output()
-        .context("can't start cargo")?;
-    ensure!(output.status.success(), "cargo could not build {name} {version}: {}", last_line(&output.stderr));
-    Ok(())
+    let mut install = cargos(tool, "install")?;
+    install.args([name, "--version", version, "--root"]).arg(root);
+    run(&mut install, "cargo", &format!("{name} {version}"))
 }
 
 /// Builds a tool from a package of this workspace.
@@ -105,14 +89,9 @@ pub(super) fn here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()
     );
     let target =
         std::path::absolute(workspace.join("target")).context("the workspace has no absolute path")?;
-    let output = without_own_package(&mut Command::new(cargos_program(tool)?))
-        .args(["build", "--locked", "--quiet", "--release", "--package", package, "--target-dir"])
-        .arg(target)
-        .current_dir(workspace)
-        .output()
-        .context("can't start cargo")?;
-    ensure!(output.status.success(), "cargo could not build {name}: {}", last_line(&output.stderr));
-    Ok(())
+    let mut build = cargos(tool, "build")?;
+    build.args(["--release", "--package", package, "--target-dir"]).arg(target).current_dir(workspace);
+    run(&mut build, "cargo", name)
 }
 
 /// Builds the package of this workspace that reads a tool's own record, and puts its program into the folder `root`.
@@ -125,30 +104,32 @@ pub(super) fn reader(tool: LoadTool, package: &str, root: &Path, workspace: &Pat
          from: put it there"
     );
     // Nothing of it is measured.
-    let output = without_own_package(&mut Command::new(cargos_program(tool)?))
-        .args(["install", "--locked", "--quiet", "--profile", "harness", "--path"])
-        .arg(&folder)
-        .arg("--root")
-        .arg(root)
-        .output()
-        .context("can't start cargo")?;
-    ensure!(output.status.success(), "cargo could not build {package}: {}", last_line(&output.stderr));
-    Ok(())
+    let mut install = cargos(tool, "install")?;
+    install.args(["--profile", "harness", "--path"]).arg(&folder).arg("--root").arg(root);
+    run(&mut install, "cargo", package)
 }
 
-/// The program that builds crates.
-fn cargos_program(tool: LoadTool) -> Result<OsString> {
+/// A command of the program that builds crates.
+fn cargos(tool: LoadTool, verb: &str) -> Result<Command> {
     let About { name, variable, version, .. } = tool.can();
     let cargo = env::var_os("CARGO").or_else(|| Some(on_path("cargo")?.into_os_string()));
-    cargo.with_context(|| {
+    let missing = || {
         format!(
             "no {name} and no cargo to build it: install Rust, or set {variable}=path to {name} {version}"
         )
-    })
+    };
+    let mut command = Command::new(cargo.with_context(missing)?);
+    without_own_package(&mut command).args([verb, "--locked", "--quiet"]);
+    Ok(command)
 }
 
-fn last_line(said: &[u8]) -> String {
-    bounded(String::from_utf8_lossy(said).lines().last().unwrap_or("it said nothing"))
+/// Builds something; where that fails, the error has the last that the builder said.
+fn run(command: &mut Command, builder: &str, what: &str) -> Result<()> {
+    let output = command.output().with_context(|| format!("can't start {builder}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = bounded(said.lines().last().unwrap_or("it said nothing"));
+    ensure!(output.status.success(), "{builder} could not build {what}: {said}");
+    Ok(())
 }
 
 /// The oldest Go that builds a module, as its `go.mod` has it.
