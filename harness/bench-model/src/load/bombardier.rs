@@ -15,7 +15,6 @@ use serde::Deserialize;
 
 use super::bodies::Bodies;
 use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
-use super::sample_details::Details;
 use super::toolchain::Build;
 use super::{Client, Latency, Load, LoadSample, OpenWindow};
 
@@ -32,6 +31,7 @@ impl Driver for Bombardier {
             closed_loop: true,
             limits_rate: true,
             closes_each: true,
+            template: Some(("bombardier.template", TEMPLATE)),
             variable: "BOMBARDIER",
             version: "1.2.6",
             // bombardier version v1.2.6 linux/amd64
@@ -52,10 +52,6 @@ impl Driver for Bombardier {
         })
     }
 
-    fn template(&self) -> Option<(&'static str, &'static str)> {
-        Some(("bombardier.template", TEMPLATE))
-    }
-
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
         let Bodies::One(body) = bodies else { bail!("bombardier sends the same body again and again") };
         let (args, interrupted) = measured(job.load, job.connecting_ms, body, job.url, &job.files.template);
@@ -64,8 +60,7 @@ impl Driver for Bombardier {
 
     fn read(&self, load: &Load, _: u64, _: &Files, printed: &mut dyn Read) -> Result<Reading> {
         let sample = parse(&text(printed)?)?;
-        let sample = if load.rate.is_some() { at_rate(sample, load) } else { sample };
-        Ok(Reading::Sample(Box::new(sample)))
+        Ok(if load.rate.is_some() { at_rate(sample, load) } else { sample }.into())
     }
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
@@ -179,41 +174,23 @@ pub fn parse(text: &str) -> Result<LoadSample> {
     ensure!(result.time_taken_seconds > 0.0, "bombardier took no time");
     let failed = failures(&result);
     let latency = result.latency_us.context("bombardier ended no request, so it has no latencies")?;
-    let quantile = |probability: f64| {
-        let found = latency.quantiles.iter().find(|(of, _)| *of == probability).map(|(_, us)| *us);
-        found.with_context(|| format!("bombardier gave no quantile of {probability}"))
-    };
-    let latency_us = Latency {
-        mean: latency.mean,
-        p50: quantile(0.5)?,
-        p90: quantile(0.9)?,
-        p99: quantile(0.99)?,
-        p999: Some(quantile(0.999)?),
-        max: latency.max,
-    };
     Ok(LoadSample {
         succeeded: result.req2xx,
         failed,
         time_taken_s: result.time_taken_seconds,
         bytes_read: result.bytes_read,
         bytes_written: Some(result.bytes_written),
-        latency_us,
+        latency_us: Latency::given("bombardier", latency.mean, latency.max, &latency.quantiles)?,
         quantiles: latency.quantiles,
-        open: None,
-        series: Vec::new(),
-        staged: None,
-        details: Details::default(),
+        ..LoadSample::default()
     })
 }
 
 /// Failures by kind. Those without a status are in `others`, of which the tool explains as many as it can.
 fn failures(result: &Counted) -> BTreeMap<String, u64> {
-    let mut failed = BTreeMap::new();
     let statuses =
         [("1xx", result.req1xx), ("3xx", result.req3xx), ("4xx", result.req4xx), ("5xx", result.req5xx)];
-    for (status, count) in statuses {
-        failed.insert(format!("HTTP {status}"), count);
-    }
+    let mut failed = BTreeMap::from(statuses.map(|(status, count)| (format!("HTTP {status}"), count)));
     let mut unexplained = result.others;
     for failure in &result.errors {
         unexplained = unexplained.saturating_sub(failure.count);

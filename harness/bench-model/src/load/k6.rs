@@ -24,7 +24,6 @@ use serde_json::{Value, json};
 use self::samples::Samples;
 use super::bodies::Bodies;
 use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
-use super::sample_details::Details;
 use super::toolchain::Build;
 use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;
@@ -79,6 +78,8 @@ impl Driver for K6 {
             transports: &[Transport::Http, Transport::WebSocket],
             closed_loop: true,
             several_bodies: true,
+            users: true,
+            template: Some(("k6.js", SCRIPT)),
             variable: "K6",
             version: "2.2.0",
             // k6 v2.2.0 (go1.25.12, linux/amd64)
@@ -88,22 +89,13 @@ impl Driver for K6 {
         }
     }
 
-    fn template(&self) -> Option<(&'static str, &'static str)> {
-        Some(("k6.js", SCRIPT))
-    }
-
-    fn has_users(&self) -> bool {
-        true
-    }
-
     fn prepare(&self, job: &Job<'_>, _: &mut Bodies<'_>) -> Result<Invocation> {
         let Job { load, url, files, known, .. } = *job;
         let written = users(load, url, known.iter().map(|known| (known.body.as_str(), known.truth.exact())))?;
         let context = || format!("can't write {}", files.requests.display());
         std::fs::write(&files.requests, written.to_string()).with_context(context)?;
-        let mut args: Vec<String> = ["run", "--quiet", "--no-color", "--no-usage-report", "--log-format=raw"]
-            .map(str::to_owned)
-            .into();
+        let options = "run --quiet --no-color --no-usage-report --log-format=raw".split(' ');
+        let mut args: Vec<String> = options.map(str::to_owned).collect();
         args.push(format!("--env=LOAD={}", absolute(&files.requests)?));
         if !load.stages.is_empty() {
             let dashboard = absolute(&files.requests.with_extension("html"))?;
@@ -123,20 +115,18 @@ impl Driver for K6 {
         let summary: BTreeMap<String, Metric> =
             serde_json::from_str(&text(printed)?).context("k6 printed no summary")?;
         if load.stages.is_empty() {
-            return closed(&summary).map(|sample| Reading::Sample(Box::new(sample)));
+            return closed(&summary).map(Into::into);
         }
-        let context = || format!("k6's samples {}", files.answered.display());
         let samples = File::open(&files.answered).map_err(Into::into).and_then(Samples::read);
-        let samples = samples.with_context(context)?;
+        let samples = samples.with_context(|| format!("k6's samples {}", files.answered.display()))?;
+        let (counted, ended) = (count(&summary, LATENCY), samples.ended());
         ensure!(
-            samples.ended() == count(&summary, LATENCY),
-            "k6's summary has {} requests and its samples {}: they were cut off",
-            count(&summary, LATENCY),
-            samples.ended()
+            ended == counted,
+            "k6's summary has {counted} requests and its samples {ended}: they were cut off"
         );
         let bytes = (count(&summary, "data_received"), count(&summary, "data_sent"));
         let duration_ms = load.stages.iter().map(|stage| stage.duration_ms).sum();
-        staged::sample(samples, duration_ms, bytes).map(|sample| Reading::Sample(Box::new(sample)))
+        staged::sample(samples, duration_ms, bytes).map(Into::into)
     }
 
     fn said_nothing(&self, stderr: &str) -> bool {
@@ -173,21 +163,13 @@ fn closed(summary: &BTreeMap<String, Metric>) -> Result<LoadSample> {
         let ms = latencies.get(name).with_context(|| format!("k6's summary has no {name}"))?;
         Ok::<f64, anyhow::Error>(ms * 1e3)
     };
-    let quantiles = QUANTILES.iter().map(|(name, of)| Ok((*of, us(name)?))).collect::<Result<_>>()?;
-    let latency_us = Latency {
-        mean: us("avg")?,
-        p50: us("med")?,
-        p90: us("p(90)")?,
-        p99: us("p(99)")?,
-        p999: Some(us("p(99.9)")?),
-        max: us("max")?,
-    };
+    let quantiles = QUANTILES.iter().map(|(name, of)| Ok((*of, us(name)?))).collect::<Result<Vec<_>>>()?;
     let ran_ms = count(summary, RAN);
     ensure!(ran_ms > 0, "k6 took no time");
     let ended = latencies.get("count").map_or(0, |count| *count as u64);
-    let failed = [("timeout", TIMEOUTS), ("failed", FAILURES)];
+    let failed = [("timeout", TIMEOUTS), ("failed", FAILURES)].into_iter();
     let failed = failed.map(|(kind, metric)| (kind.to_owned(), count(summary, metric)));
-    let failed: BTreeMap<String, u64> = failed.into_iter().filter(|(_, count)| *count > 0).collect();
+    let failed: BTreeMap<String, u64> = failed.filter(|(_, count)| *count > 0).collect();
     Ok(LoadSample {
         // Over HTTP failed requests have a latency, too; a WebSocket that failed has none.
         succeeded: if over_http { ended.saturating_sub(failed.values().sum()) } else { ended },
@@ -195,12 +177,9 @@ fn closed(summary: &BTreeMap<String, Metric>) -> Result<LoadSample> {
         time_taken_s: ran_ms as f64 / 1e3,
         bytes_read: count(summary, "data_received"),
         bytes_written: Some(count(summary, "data_sent")),
-        latency_us,
+        latency_us: Latency::given("k6", us("avg")?, us("max")?, &quantiles)?,
         quantiles,
-        open: None,
-        series: Vec::new(),
-        staged: None,
-        details: Details::default(),
+        ..LoadSample::default()
     })
 }
 
@@ -211,12 +190,9 @@ fn users<'a>(
     requests: impl IntoIterator<Item = (&'a str, Option<&'a Value>)>,
 ) -> Result<Value> {
     let request = |(body, expected): (&str, Option<&Value>)| {
-        let request: Value =
-            serde_json::from_str(body).context("k6 gives each request its own id, so it must be JSON")?;
-        ensure!(
-            request.is_object(),
-            "k6 gives each request its own id, so it must be one JSON-RPC request: {body}"
-        );
+        const OWN_ID: &str = "k6 gives each request its own id, so it must be";
+        let request: Value = serde_json::from_str(body).with_context(|| format!("{OWN_ID} JSON"))?;
+        ensure!(request.is_object(), "{OWN_ID} one JSON-RPC request: {body}");
         Ok(json!({ "request": request, "expected": expected }))
     };
     let requests: Vec<Value> = requests.into_iter().map(request).collect::<Result<_>>()?;

@@ -47,6 +47,10 @@ pub struct About {
     pub tells_when_due: bool,
     /// So does the report that it prints for a person.
     pub prints_from_due: bool,
+    /// Whether its load has users who come and go, and not connections that are all there from the start.
+    pub users: bool,
+    /// The name and the content of a file that it reads in every load.
+    pub template: Option<(&'static str, &'static str)>,
     /// The environment variable that names another program.
     pub variable: &'static str,
     /// The pinned version, for a person.
@@ -78,6 +82,8 @@ impl About {
         closes_each: false,
         tells_when_due: false,
         prints_from_due: false,
+        users: false,
+        template: None,
         variable: "",
         version: "",
         own_version: ("", 0),
@@ -96,7 +102,7 @@ pub struct Files {
     pub requests: PathBuf,
     /// For the tool's own record of its requests. Removed after the load.
     pub answered: PathBuf,
-    /// The tool's [`Driver::template`].
+    /// The tool's [`About::template`].
     pub template: PathBuf,
     /// What the tool prints in the load, unless it prints its own record after it.
     pub printed: PathBuf,
@@ -165,6 +171,12 @@ pub enum Reading {
     Records(Vec<Record>),
 }
 
+impl From<LoadSample> for Reading {
+    fn from(sample: LoadSample) -> Self {
+        Self::Sample(Box::new(sample))
+    }
+}
+
 /// A load tool.
 pub trait Driver: Sync {
     /// What it is.
@@ -176,16 +188,6 @@ pub trait Driver: Sync {
         let About { name, version: pinned, .. } = self.about();
         (version.trim_start_matches('v') != *pinned)
             .then(|| format!("{name} {version} was used, not {pinned}, with which the harness was tested"))
-    }
-
-    /// The name and the content of a file that it reads in every load.
-    fn template(&self) -> Option<(&'static str, &'static str)> {
-        None
-    }
-
-    /// Whether its load has users who come and go, and not connections that are all there from the start.
-    fn has_users(&self) -> bool {
-        false
     }
 
     /// Writes what it reads, and gives its arguments. Bodies are taken from a stream here, all that the load needs.

@@ -76,11 +76,6 @@ impl LoadTool {
         self.can().name
     }
 
-    /// Whether it reports when a request was due, so that latency can count from then.
-    pub fn tells_when_due(self) -> bool {
-        self.can().tells_when_due
-    }
-
     /// What it is and can do.
     pub fn can(self) -> &'static About {
         self.driver().about()

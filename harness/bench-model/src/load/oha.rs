@@ -109,19 +109,12 @@ fn arguments(
 
 /// The arguments that make the tool send at its rate for `duration_us`.
 fn asking(load: &Load, rate: u32, duration_us: u64) -> Vec<String> {
-    let timeout = format!("{}ms", load.timeout_ms);
-    let options = [
-        ("-z", format!("{duration_us}us")),
-        ("-q", rate.to_string()),
-        ("-c", load.connections.to_string()),
-        ("-t", timeout.clone()),
-        ("--connect-timeout", timeout),
-        ("-m", "POST".to_owned()),
-        ("-H", "Content-Type: application/json".to_owned()),
-        ("-r", "0".to_owned()),
-    ];
-    let options = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);
-    options.chain(["--latency-correction", "-w", "--disable-compression"].map(str::to_owned)).collect()
+    let Load { connections, timeout_ms, .. } = load;
+    let options = format!(
+        "-z {duration_us}us -q {rate} -c {connections} -t {timeout_ms}ms --connect-timeout {timeout_ms}ms -m POST -H"
+    );
+    let last = "-r 0 --latency-correction -w --disable-compression".split(' ');
+    options.split(' ').chain(["Content-Type: application/json"]).chain(last).map(str::to_owned).collect()
 }
 
 #[derive(Deserialize)]

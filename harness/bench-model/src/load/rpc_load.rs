@@ -86,7 +86,7 @@ impl Driver for RpcLoad {
     fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
         let printed = text(printed)?;
         if load.rate.is_none() {
-            return closed(load, &printed).map(|sample| Reading::Sample(Box::new(sample)));
+            return closed(load, &printed).map(Into::into);
         }
         let file = File::open(&files.answered).context("rpc-load wrote no records")?;
         let mut records = records(file)?;
@@ -146,7 +146,7 @@ struct Printed {
     #[serde(default)]
     connections_lost: u64,
     connect: Connect,
-    latency_us: Times,
+    latency_us: Latency,
     quantiles_us: Vec<(f64, f64)>,
     #[serde(default)]
     hdr_log: Option<String>,
@@ -156,25 +156,7 @@ struct Printed {
 struct Connect {
     failed: BTreeMap<String, u64>,
     seconds: f64,
-    time_us: Times,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-struct Times {
-    mean: f64,
-    p50: f64,
-    p90: f64,
-    p99: f64,
-    #[serde(rename = "p99.9")]
-    p999: f64,
-    max: f64,
-}
-
-impl From<Times> for Latency {
-    fn from(times: Times) -> Self {
-        let Times { mean, p50, p90, p99, p999, max } = times;
-        Self { mean, p50, p90, p99, p999: Some(p999), max }
-    }
+    time_us: Latency,
 }
 
 /// Reads what the tool printed of a closed loop, or of connections that it held.
@@ -183,7 +165,7 @@ impl From<Times> for Latency {
 /// It is not that: what is missing.
 fn closed(load: &Load, json: &str) -> Result<LoadSample> {
     let printed: Printed = serde_json::from_str(json).context("rpc-load's output is not its JSON")?;
-    let mut failed: BTreeMap<String, u64> = BTreeMap::new();
+    let mut failed = BTreeMap::new();
     for (outcome, count) in printed.failed {
         *failed.entry(failure(&outcome).unwrap_or(outcome)).or_default() += count;
     }
@@ -198,18 +180,16 @@ fn closed(load: &Load, json: &str) -> Result<LoadSample> {
         time_taken_s: printed.seconds,
         bytes_read: printed.bytes_read,
         bytes_written: Some(printed.bytes_written),
-        latency_us: printed.latency_us.into(),
+        latency_us: printed.latency_us,
         quantiles: printed.quantiles_us,
-        open: None,
-        series: Vec::new(),
-        staged: None,
         details: Details {
             batch: (load.batch > 1).then_some(load.batch),
             held: load.hold,
-            connects: Some(Connects { all_s: seconds, each_us: time_us.into() }),
+            connects: Some(Connects { all_s: seconds, each_us: time_us }),
             histogram: printed.hdr_log,
             ..Details::default()
         },
+        ..LoadSample::default()
     })
 }
 

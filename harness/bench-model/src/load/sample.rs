@@ -11,7 +11,7 @@ use super::sample_details::Details;
 
 /// What a load tool saw of one window.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadSample {
     /// Requests that were answered with a 2xx status. With batches, and for `failed` and latency too, a request is a
     /// whole batch.

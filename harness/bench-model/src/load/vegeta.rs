@@ -78,20 +78,13 @@ impl Driver for Vegeta {
 /// output, unless other arguments name files.
 fn attack(load: &Load, rate: u32) -> Vec<String> {
     let Load { connections, duration_ms, timeout_ms, .. } = load;
-    let options = [
-        format!("-rate={rate}/1s"),
-        format!("-duration={}ms", duration_ms + OVERTIME_MS),
-        format!("-timeout={timeout_ms}ms"),
-        format!("-connections={connections}"),
-        format!("-max-connections={connections}"),
-        format!("-workers={connections}"),
-        format!("-max-workers={connections}"),
-        "-max-body=0".to_owned(),
-        "-redirects=-1".to_owned(),
-        "-header=Content-Type: application/json".to_owned(),
-        "-format=json".to_owned(),
-    ];
-    std::iter::once("attack".to_owned()).chain(options).collect()
+    let options = format!(
+        "attack -rate={rate}/1s -duration={}ms -timeout={timeout_ms}ms -connections={connections} \
+         -max-connections={connections} -workers={connections} -max-workers={connections} -max-body=0 -redirects=-1",
+        duration_ms + OVERTIME_MS
+    );
+    let last = ["-header=Content-Type: application/json", "-format=json"];
+    options.split(' ').chain(last).map(str::to_owned).collect()
 }
 
 /// Appends a target with this body, as the tool reads it.

@@ -12,7 +12,6 @@ use serde::Deserialize;
 
 use super::bodies::Bodies;
 use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
-use super::sample_details::Details;
 use super::toolchain::Build;
 use super::{Latency, Load, LoadSample};
 
@@ -30,6 +29,7 @@ impl Driver for Wrk {
         &About {
             name: "wrk",
             closed_loop: true,
+            template: Some(("wrk.lua", SCRIPT)),
             variable: "WRK",
             version: "4.1.0",
             // wrk debian/4.1.0-4 [epoll] Copyright (C) 2012 Will Glozer
@@ -42,17 +42,11 @@ impl Driver for Wrk {
     fn caveat(&self, version: &str) -> Option<String> {
         let corrected = "wrk corrects its latencies by what its connections would have sent meanwhile, so they \
             compare with no other tool's";
-        let is_tested = version.starts_with("4.1.0");
-        Some(match is_tested {
-            true => corrected.to_owned(),
-            false => {
-                format!("wrk {version} was used, not 4.1.0, with which the harness was tested; {corrected}")
-            }
-        })
-    }
-
-    fn template(&self) -> Option<(&'static str, &'static str)> {
-        Some(("wrk.lua", SCRIPT))
+        let other = match version.starts_with("4.1.0") {
+            true => String::new(),
+            false => format!("wrk {version} was used, not 4.1.0, with which the harness was tested; "),
+        };
+        Some(other + corrected)
     }
 
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
@@ -67,39 +61,21 @@ impl Driver for Wrk {
     }
 
     fn read(&self, _: &Load, _: u64, _: &Files, printed: &mut dyn Read) -> Result<Reading> {
-        Ok(Reading::Sample(Box::new(parse(&text(printed)?)?)))
+        parse(&text(printed)?).map(Into::into)
     }
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
         let seconds = load.duration_ms.div_ceil(1_000);
-        vec![command(
-            self.about().name,
-            arguments(load, seconds, body, url, "harness/bench-model/src/load/wrk.lua"),
-        )]
+        let script = "harness/bench-model/src/load/wrk.lua";
+        vec![command(self.about().name, arguments(load, seconds, body, url, script))]
     }
 }
 
 /// It has one thread, since the server is to have the other processors.
 fn arguments(load: &Load, seconds: u64, body: &str, url: &str, script: &str) -> Vec<String> {
-    let timeout_s = load.timeout_ms.div_ceil(1_000);
-    let (connections, duration, timeout) =
-        (load.connections.to_string(), format!("{seconds}s"), format!("{timeout_s}s"));
-    let args = [
-        "-t",
-        "1",
-        "-c",
-        &connections,
-        "-d",
-        &duration,
-        "--timeout",
-        &timeout,
-        "-s",
-        script,
-        url,
-        "--",
-        body,
-    ];
-    args.into_iter().map(str::to_owned).collect()
+    let Load { connections, timeout_ms, .. } = load;
+    let options = format!("-t 1 -c {connections} -d {seconds}s --timeout {}s -s", timeout_ms.div_ceil(1_000));
+    options.split(' ').chain([script, url, "--", body]).map(str::to_owned).collect()
 }
 
 #[derive(Deserialize)]
@@ -128,19 +104,6 @@ fn parse(text: &str) -> Result<LoadSample> {
     let line = line.context("wrk printed no result by its script")?;
     let out: Output = serde_json::from_str(line).context("wrk's output is not what its script gives")?;
     ensure!(out.duration_us > 0.0, "wrk took no time");
-    let quantile = |probability: f64| {
-        let found = out.quantiles.iter().find(|(of, _)| (of - probability).abs() < 1e-9).map(|(_, us)| *us);
-        found.with_context(|| format!("wrk gave no quantile of {probability}"))
-    };
-    let latency_us = Latency {
-        mean: out.mean_us,
-        p50: quantile(0.5)?,
-        p90: quantile(0.9)?,
-        p99: quantile(0.99)?,
-        p999: Some(quantile(0.999)?),
-        max: out.most_us,
-    };
-    let bad = out.status + out.timeout;
     let failed = [
         ("HTTP above 399", out.status),
         ("timeout", out.timeout),
@@ -149,21 +112,15 @@ fn parse(text: &str) -> Result<LoadSample> {
         ("write", out.write),
     ];
     let failed = failed.into_iter().filter(|(_, count)| *count > 0);
-    let ends = [(0.0, out.least_us), (1.0, out.most_us)];
-    let [first, last] = ends;
-    let quantiles = std::iter::once(first).chain(out.quantiles.iter().copied()).chain([last]).collect();
+    let latency_us = Latency::given("wrk", out.mean_us, out.most_us, &out.quantiles)?;
     Ok(LoadSample {
-        succeeded: out.requests.saturating_sub(bad),
+        succeeded: out.requests.saturating_sub(out.status + out.timeout),
         failed: failed.map(|(kind, count)| (kind.to_owned(), count)).collect(),
         time_taken_s: out.duration_us / 1e6,
         bytes_read: out.bytes,
-        bytes_written: None,
         latency_us,
-        quantiles,
-        open: None,
-        series: Vec::new(),
-        staged: None,
-        details: Details::default(),
+        quantiles: [vec![(0.0, out.least_us)], out.quantiles, vec![(1.0, out.most_us)]].concat(),
+        ..LoadSample::default()
     })
 }
 

@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn names_of_tools_output_are_known() {
         for tool in LoadTool::ALL {
-            assert!(tool.driver().template().is_none_or(|(name, _)| is_tool_output(name)));
+            assert!(tool.can().template.is_none_or(|(name, _)| is_tool_output(name)));
         }
         for name in
             ["0001-b1-actix-getBalance-c3.json", "12345-b12-a-b-r5-oha.hosts", "in-process-b1-a.ndjson"]

@@ -208,7 +208,7 @@ impl Measured<'_> {
     fn at_a_rate(&self) -> Vec<AnswerRow> {
         let p99 = |place: &Place<'_>| {
             let Place { workload, level, .. } = *place;
-            let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.tells_when_due());
+            let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.can().tells_when_due);
             let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
             self.at_place(Topic::P99, place, FROM_DUE, value)
         };
@@ -225,7 +225,7 @@ impl Measured<'_> {
             }
         }
         let row = |(workload, level): (&str, Level)| {
-            let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.tells_when_due());
+            let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.can().tells_when_due);
             let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
             let other = known(self.background(), "", |other| format!(", next to {other}"));
             self.row(Topic::P99NextToHeavy, workload, at(level) + &other + FROM_DUE, value)

@@ -117,7 +117,7 @@ fn of_load(run: &Run, series: &SeriesOf<'_>, workload: &str, figure: Figure, uni
     let point = |amount: u32| {
         let cell = series.cell(run, workload, amount)?;
         // Its latency is from the send, and the others' from when a request was due.
-        if is_open && figure == Figure::P99Us && !cell.level.tool.tells_when_due() {
+        if is_open && figure == Figure::P99Us && !cell.level.tool.can().tells_when_due {
             return None;
         }
         let estimate = cell.figure(figure)?.map(|value| value / unit);

@@ -42,8 +42,11 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
         for &tool in &tools {
             for &disturbed in &kinds {
                 let by = tool.map_or_else(String::new, |tool| {
-                    let from =
-                        if campaign.open.is_none() || tool.tells_when_due() { "" } else { ", from the send" };
+                    let from = if campaign.open.is_none() || tool.can().tells_when_due {
+                        ""
+                    } else {
+                        ", from the send"
+                    };
                     format!(" by {}{from}", tool.name())
                 });
                 let disturbance = if disturbed && is_alone { ", disturbed" } else { "" };

@@ -109,7 +109,7 @@ fn latencies<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
     let headers = "request | requested/s | server | sent by | achieved/s | p50 | p99 | p99.9 | slowest | p99 from the \
         send | p99 of the send lag | failed requests | trials";
     let row = |cell: &Cell| {
-        let from_due = |figure: Figure| cell.figure(figure).filter(|_| cell.level.tool.tells_when_due());
+        let from_due = |figure: Figure| cell.figure(figure).filter(|_| cell.level.tool.can().tells_when_due);
         let time = |figure: Figure| dash(from_due(figure), |us| time_us(us.value));
         vec![
             cell.workload.clone(),

@@ -187,8 +187,7 @@ impl Bench<'_> {
             return Ok(Ready::Hosts(launch.start(bodies, self.interrupt)?));
         }
         let template = keep_template(self.folder, tool)?;
-        let has_users = tool.driver().has_users();
-        let known = if has_users { self.known_to_users(trial, load, bodies)? } else { Vec::new() };
+        let known = if tool.can().users { self.known_to_users(trial, load, bodies)? } else { Vec::new() };
         Prepared::new(order, niceness, template, stem, &url, &known, bodies).map(Ready::Here)
     }
 
@@ -385,7 +384,7 @@ pub(in crate::run) fn failed(what: &str, reason: String) -> Outcome {
 
 /// The place of the file that a tool reads in every load, kept in the run's folder; empty for a tool without one.
 pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Result<PathBuf> {
-    let Some((name, content)) = tool.driver().template() else { return Ok(PathBuf::new()) };
+    let Some((name, content)) = tool.can().template else { return Ok(PathBuf::new()) };
     let tools = RunFolder(folder.0.join("tool-output"));
     let path = tools.0.join(name);
     if !path.is_file() {

@@ -1,11 +1,16 @@
 //! k6's samples, from its CSV: those of the script's metrics, and how many users there were.
 
+use std::error::Error;
 use std::io::Read;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
 use super::LATENCY;
+
+/// The CSV's columns that are read.
+const COLUMNS: [&str; 4] = ["metric_name", "timestamp", "metric_value", "extra_tags"];
 
 /// What is read of a load. Times are in microseconds since k6's clock began, which is when the first users may come.
 #[derive(Debug, Default)]
@@ -22,34 +27,34 @@ pub(super) struct Samples {
     pub users: Vec<(u64, u32)>,
 }
 
-/// A row of the CSV.
-struct Row {
-    metric: String,
-    at_us: i64,
-    value: f64,
-    tags: String,
-}
-
 impl Samples {
     /// Reads k6's CSV, with timestamps in microseconds.
     ///
     /// # Errors
     /// It is not that: where, and what is missing.
     pub fn read(csv: impl Read) -> Result<Self> {
-        let mut reader = csv::Reader::from_reader(std::io::BufReader::new(csv));
-        let columns = Columns::of(reader.headers()?)?;
-        let rows = reader
-            .records()
-            .enumerate()
-            .map(|(index, record)| columns.row(&record?).with_context(|| format!("row {}", index + 2)));
-        let rows: Vec<Row> = rows.collect::<Result<_>>()?;
+        let mut reader = csv::Reader::from_reader(csv);
+        let headers = reader.headers()?;
+        let mut columns = [0; 4];
+        for (column, name) in columns.iter_mut().zip(COLUMNS) {
+            let place = headers.iter().position(|header| header == name);
+            *column = place.with_context(|| format!("it has no column {name}"))?;
+        }
+        let row = |(index, record): (usize, csv::Result<csv::StringRecord>)| {
+            let record = record?;
+            let [metric, at_us, value, tags] = columns.map(|place| record.get(place).unwrap_or_default());
+            let numbers = number::<i64>(at_us).and_then(|at_us| Ok((at_us, number::<f64>(value)?)));
+            let (at_us, value) = numbers.with_context(|| format!("row {}", index + 2))?;
+            Ok((metric.to_owned(), at_us, value, tags.to_owned()))
+        };
+        let rows: Vec<_> = reader.records().enumerate().map(row).collect::<Result<_>>()?;
         // Every user states what the clock said when its sample was made, so the least of the differences is when it
         // began.
-        let began = |row: &Row| (row.metric == "rpc_began").then(|| row.at_us - us(row.value) as i64);
-        let began =
-            rows.iter().filter_map(began).min().context("it has no row of rpc_began, so no user came")?;
+        let began = rows.iter().filter(|(metric, ..)| metric == "rpc_began");
+        let began = began.map(|(_, at_us, value, _)| at_us - us(*value) as i64).min();
+        let began = began.context("it has no row of rpc_began, so no user came")?;
         let mut samples = Self::default();
-        for Row { metric, at_us, value, tags } in rows {
+        for (metric, at_us, value, tags) in rows {
             // The users before the clock began are those of k6's start.
             let Ok(at_us) = u64::try_from(at_us - began) else { continue };
             match metric.as_str() {
@@ -80,27 +85,6 @@ fn kind(tags: &str) -> &str {
     tags.split('&').find_map(|tag| tag.strip_prefix("kind=")).unwrap_or("unknown")
 }
 
-/// Where the CSV's columns are.
-struct Columns([usize; 4]);
-
-impl Columns {
-    fn of(headers: &csv::StringRecord) -> Result<Self> {
-        let place = |name: &str| {
-            let place = headers.iter().position(|header| header == name);
-            place.with_context(|| format!("it has no column {name}"))
-        };
-        Ok(Self([place("metric_name")?, place("timestamp")?, place("metric_value")?, place("extra_tags")?]))
-    }
-
-    fn row(&self, record: &csv::StringRecord) -> Result<Row> {
-        let [metric, at_us, value, tags] =
-            self.0.map(|place| record.get(place).unwrap_or_default().to_owned());
-        let number = |text: &str| format!("{text:?} is no number");
-        Ok(Row {
-            at_us: at_us.parse().with_context(|| number(&at_us))?,
-            value: value.parse().with_context(|| number(&value))?,
-            metric,
-            tags,
-        })
-    }
+fn number<T: FromStr<Err: Error + Send + Sync + 'static>>(text: &str) -> Result<T> {
+    text.parse().with_context(|| format!("{text:?} is no number"))
 }

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::samples::Samples;
-use crate::load::records::{PROBABILITIES, Sorted};
-use crate::load::sample_details::Details;
+use crate::load::records::Sorted;
 use crate::load::{Latency, LoadSample};
 
 const SECOND_US: u64 = 1_000_000;
@@ -72,11 +71,9 @@ pub(super) fn sample(samples: Samples, duration_ms: u64, bytes: (u64, u64)) -> R
         bytes_read: bytes.0,
         bytes_written: Some(bytes.1),
         latency_us,
-        quantiles: PROBABILITIES.iter().filter_map(|of| Some((*of, latency.quantile(*of)?))).collect(),
-        open: None,
-        series: Vec::new(),
+        quantiles: latency.quantiles(),
         staged: Some(Box::new(staged)),
-        details: Details::default(),
+        ..LoadSample::default()
     })
 }
 

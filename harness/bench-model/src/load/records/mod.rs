@@ -17,7 +17,6 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 
 use self::lateness::lateness;
-use super::sample_details::Details;
 use super::{Bin, Latency, Load, LoadSample, OpenWindow};
 
 /// Parts that a window is divided into.
@@ -156,9 +155,8 @@ pub fn merged(shares: &[(&[Record], &Load)], load: &Load) -> Result<LoadSample> 
         failed,
         time_taken_s: last_ended_us.max(load.duration_ms * 1_000) as f64 / 1e6,
         bytes_read: records.iter().map(|record| record.bytes_in).sum(),
-        bytes_written: None,
         latency_us,
-        quantiles: PROBABILITIES.iter().filter_map(|of| Some((*of, waited.quantile(*of)?))).collect(),
+        quantiles: waited.quantiles(),
         open: Some(OpenWindow {
             requested_rate: f64::from(rate),
             achieved_rate: sent as f64 / sending_s(&records, rate),
@@ -169,8 +167,7 @@ pub fn merged(shares: &[(&[Record], &Load)], load: &Load) -> Result<LoadSample> 
             from_send_us,
         }),
         series: series(&records, load.duration_ms),
-        staged: None,
-        details: Details::default(),
+        ..LoadSample::default()
     })
 }
 
@@ -251,14 +248,14 @@ impl Sorted {
         self.0.get(rank.min(count).checked_sub(1)?).map(|us| *us as f64)
     }
 
+    /// The quantile function, where there are times.
+    pub(super) fn quantiles(&self) -> Vec<(f64, f64)> {
+        PROBABILITIES.iter().filter_map(|of| Some((*of, self.quantile(*of)?))).collect()
+    }
+
     pub(super) fn latency(&self) -> Option<Latency> {
-        Some(Latency {
-            mean: self.0.iter().sum::<u64>() as f64 / self.0.len() as f64,
-            p50: self.quantile(0.5)?,
-            p90: self.quantile(0.9)?,
-            p99: self.quantile(0.99)?,
-            p999: Some(self.quantile(0.999)?),
-            max: self.quantile(1.0)?,
-        })
+        let mean = self.0.iter().sum::<u64>() as f64 / self.0.len() as f64;
+        let quantile = |probability| self.quantile(probability).context("no time");
+        Latency::of(mean, self.quantile(1.0)?, quantile).ok()
     }
 }
