@@ -106,13 +106,10 @@ impl RunFolder {
         let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H%M%SZ").to_string();
         for number in 1..100 {
             let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-            let path = results.join(format!("{time}-{campaign}{suffix}"));
+            let name = format!("{time}-{campaign}{suffix}");
+            let path = results.join(&name);
             match fs::create_dir(&path) {
-                Ok(()) => {
-                    let tools = path.join(TOOL_OUTPUT);
-                    fs::create_dir(&tools).with_context(|| format!("can't create {}", tools.display()))?;
-                    return Ok(Self(path));
-                }
+                Ok(()) => return Self::create_inside(&Self(results.to_owned()), &name),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
                     return Err(error).with_context(|| format!("can't create {}; {hint}", path.display()));
@@ -171,13 +168,12 @@ impl RunFolder {
 
     /// Opens the newest run of a campaign in a folder of runs; their names begin with the time.
     pub fn newest(results: &Path) -> Result<Self> {
-        let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
-        let runs = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| {
+        let is_run = |path: &PathBuf| {
             let has = |name: &str| archive::is_there(&path.join(name));
             !has(CALIBRATION) && !has(WHY) && has(PLAN)
-        });
-        let newest = runs.max().with_context(|| format!("{} holds no run", results.display()))?;
-        Self::open(&newest)
+        };
+        let newest = own::sorted(results)?.into_iter().rfind(is_run);
+        Self::open(&newest.with_context(|| format!("{} holds no run", results.display()))?)
     }
 
     /// The folder's own name.
@@ -266,9 +262,7 @@ impl RunFolder {
 
     /// Cuts last lines off its files of lines that have no end, so that the next ones start on their own.
     pub fn repair(&self) -> Result<()> {
-        let context = || format!("can't repair {}", self.0.display());
-        for entry in fs::read_dir(&self.0).with_context(context)? {
-            let path = entry.with_context(context)?.path();
+        for path in own::sorted(&self.0).with_context(|| format!("can't repair {}", self.0.display()))? {
             if path.is_file() && is_lines(&path) {
                 repair_lines(&path).with_context(|| format!("can't repair {}", path.display()))?;
             }
@@ -282,9 +276,7 @@ impl RunFolder {
     /// It can't be read, or the run is of another format.
     pub fn plan(&self) -> Result<Plan> {
         let path = self.0.join(PLAN);
-        let text = archive::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
-        let context = || format!("{} is not of this version's format", path.display());
-        let mut value: Value = serde_json::from_str(&text).with_context(context)?;
+        let mut value: Value = self.read_json(PLAN)?;
         let format = value["format"].as_str().unwrap_or("unknown");
         ensure!(
             format == FORMAT,
@@ -293,6 +285,7 @@ impl RunFolder {
             path.display()
         );
         without_stores(&mut value);
+        let context = || format!("{} is not of this version's format", path.display());
         let mut plan: Plan = serde_json::from_value(value).with_context(context)?;
         if let Some(views) = self.views()? {
             plan.campaign.views = views;
@@ -302,14 +295,11 @@ impl RunFolder {
 
     /// Removes what the tools printed in a trial: plain files, and the folder of its load hosts.
     pub fn forget_tool_output(&self, trial: &Trial) -> Result<()> {
-        let any = self.tool_output(trial, "");
-        let (Some(folder), Some(prefix)) = (any.parent(), any.file_name().and_then(|name| name.to_str()))
-        else {
-            return Ok(());
-        };
-        let of_trial = |name: &str| name.starts_with(prefix);
+        let beginning = self.tool_output(trial, "");
+        let beginning = beginning.file_name().unwrap_or_default().to_string_lossy();
         let mut removal = own::Removal::default();
-        removal.tool_output_of(folder, &of_trial).and_then(|()| removal.carry_out())
+        removal.tool_output_of(&self.0.join(TOOL_OUTPUT), &|name| name.starts_with(&*beginning))?;
+        removal.carry_out()
     }
 
     /// Reads the plan of a calibration.

@@ -50,10 +50,8 @@ impl Conditions {
             return Some("it does not say what its servers were built from".to_owned());
         }
         let unknown = |(server, program): (&String, &Program)| {
-            program
-                .unknown
-                .as_ref()
-                .map(|why| format!("what server {server} was built from is not known: {why}"))
+            let why = program.unknown.as_ref()?;
+            Some(format!("what server {server} was built from is not known: {why}"))
         };
         if let Some(why) = self.programs.iter().find_map(unknown) {
             return Some(why);

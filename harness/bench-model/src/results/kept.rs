@@ -1,13 +1,13 @@
 //! Which runs are kept: those that belong to the repository, and not those that somebody made in it.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::archive;
+use super::own::sorted;
 
 /// The folders of the kept runs of a folder of runs, in the order of their names: those with a file that git tracks.
 /// Where git tracks nothing there, those that are packed, or all where none is.
@@ -15,10 +15,8 @@ use super::archive;
 /// # Errors
 /// The folder can't be read.
 pub fn kept(results: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
-    let mut folders: Vec<PathBuf> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect();
-    folders.sort();
+    let mut folders = sorted(results)?;
+    folders.retain(|path| path.is_dir());
     let tracked = tracked(results);
     if !tracked.is_empty() {
         let is_tracked =
@@ -41,6 +39,8 @@ fn tracked(results: &Path) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn run(results: &Path, name: &str, is_packed: bool) {

@@ -75,11 +75,8 @@ impl Drop for Lock {
 /// The folder of the run that a folder is a part of, or is.
 fn whole_run(folder: &Path) -> Result<PathBuf> {
     let folder = folder.canonicalize().with_context(|| format!("can't lock {}", folder.display()))?;
-    let mut run = folder.as_path();
-    while let Some(outer) = run_around(run) {
-        run = outer;
-    }
-    Ok(run.to_owned())
+    let runs = std::iter::successors(Some(folder.as_path()), |run| run_around(run));
+    Ok(runs.last().unwrap_or(&folder).to_owned())
 }
 
 /// The run that a folder is right inside of, or in the folder of remedies of. A plan further up is somebody else's.

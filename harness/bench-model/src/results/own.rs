@@ -199,12 +199,8 @@ fn names(path: &Path) -> Vec<&str> {
 
 /// What is in a folder, in the order of its names.
 pub(super) fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
-    let context = || format!("can't read {}", folder.display());
-    let entries = fs::read_dir(folder).with_context(context)?;
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<io::Result<_>>()
-        .with_context(context)?;
+    let read = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    let mut paths: Vec<PathBuf> = read.with_context(|| format!("can't read {}", folder.display()))?;
     paths.sort();
     Ok(paths)
 }

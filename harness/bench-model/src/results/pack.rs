@@ -8,9 +8,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
-use super::archive::{ARCHIVE, archived, holds, is_packed, write_xz};
+use super::archive::{ARCHIVE, archived, holds, is_packed, write_files};
 use super::own::{Removal, kind_of, sorted};
 use super::{ENVIRONMENT, KINDS, PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT, is_lines};
 
@@ -113,12 +113,11 @@ impl Contents {
             let Some(name) = path.file_name().and_then(OsStr::to_str) else { continue };
             let (kind, place) = (kind_of(&path)?, place.join(name));
             let is_top = place.parent() == Some(Path::new(""));
-            if kind.is_symlink() {
-                bail!(
-                    "{} is a symbolic link, and none is followed; put the file itself there",
-                    path.display()
-                );
-            }
+            ensure!(
+                !kind.is_symlink(),
+                "{} is a symbolic link, and none is followed; put the file itself there",
+                path.display()
+            );
             if name.starts_with('.') {
                 continue;
             }
@@ -167,15 +166,7 @@ impl Contents {
             return Ok(holds(&path, run, &self.own)?);
         }
         let files = [self.own.clone(), self.of_stages.clone()].concat();
-        let write = |writer: &mut _| {
-            let mut archive = tar::Builder::new(writer);
-            archive.mode(tar::HeaderMode::Deterministic);
-            for file in &files {
-                archive.append_path_with_name(run.join(file), file)?;
-            }
-            archive.finish()
-        };
-        Ok(write_xz(&path, write, |draft| holds(draft, run, &files))?)
+        Ok(write_files(&path, run, &files, Path::new(""), |draft| holds(draft, run, &files))?)
     }
 
     /// Removes what is in the archive, and what is not needed. Of the stages only that: who has the run open goes on

@@ -7,8 +7,9 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::archive::{self, write_xz};
-use super::pack;
+use super::archive::{self, write_files};
+use super::own::{kind_of, sorted};
+use super::pack::REMOVED;
 use super::{REPORT, RunFolder};
 
 /// What stands behind the run's name.
@@ -34,16 +35,7 @@ impl RunFolder {
         self.pack()?;
         let path = to.join(format!("{name}{ENDING}"));
         ensure!(!path.exists(), "{} is there already; remove it first", path.display());
-        let files = kept_files(&self.0).with_context(|| format!("can't read {}", self.0.display()))?;
-        let write = |writer: &mut _| {
-            let mut archive = tar::Builder::new(writer);
-            archive.mode(tar::HeaderMode::Deterministic);
-            for file in &files {
-                archive.append_path_with_name(self.0.join(file), Path::new(&name).join(file))?;
-            }
-            archive.finish()
-        };
-        let written = write_xz(&path, write, |_| Ok(()));
+        let written = write_files(&path, &self.0, &kept_files(&self.0)?, Path::new(&name), |_| Ok(()));
         written.with_context(|| format!("can't write {}", path.display()))?;
         Ok(path)
     }
@@ -76,18 +68,15 @@ impl RunFolder {
 
 /// The files of a packed run that are kept, in the order of their names: those of the folder itself. Stages are in the
 /// run's archive.
-fn kept_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn kept_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let is_kept =
-            !name.to_string_lossy().starts_with('.') && !pack::REMOVED.iter().any(|other| name == *other);
-        if entry.file_type()?.is_file() && is_kept {
+    for path in sorted(folder)? {
+        let name = path.file_name().unwrap_or_default();
+        let is_kept = !name.to_string_lossy().starts_with('.') && !REMOVED.iter().any(|other| name == *other);
+        if is_kept && kind_of(&path)?.is_file() {
             files.push(PathBuf::from(name));
         }
     }
-    files.sort();
     Ok(files)
 }
 
@@ -125,6 +114,7 @@ mod tests {
     use crate::config::ConfigDir;
     use crate::plan::Plan;
     use crate::provenance::Program;
+    use crate::results::archive::write_xz;
     use crate::results::{DUETS, SUMMARY, pretty};
 
     /// A finished run of a commit, with a stage and with what is not kept.
