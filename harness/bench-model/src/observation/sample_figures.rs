@@ -10,66 +10,76 @@ const SLOW_QUESTION: f64 = 0.05;
 impl Sample {
     /// The value of a figure; `None` where the machine or the tool does not report it.
     pub fn figure(&self, figure: Figure) -> Option<f64> {
-        if self.load.details.held && !of_held_connections(figure) {
-            return None;
-        }
-        if self.load.details.no_percentiles
-            && matches!(figure, Figure::P50Us | Figure::P99Us | Figure::P999Us)
+        let is_percentile = matches!(figure, Figure::P50Us | Figure::P99Us | Figure::P999Us);
+        if (self.load.details.held && !of_held_connections(figure))
+            || (self.load.details.no_percentiles && is_percentile)
         {
             return None;
         }
+        let (load, served) = (&self.load, self.served() as f64);
+        let requests = (load.succeeded + load.failures()) as f64;
         Some(match figure {
-            Figure::RequestsPerSecond => self.load.requests_per_second(),
+            Figure::RequestsPerSecond => load.requests_per_second(),
             Figure::CpuUsPerRequest => self.cpu_us_per_request()?,
-            Figure::P50Us => self.load.latency_us.p50,
-            Figure::P99Us => self.load.latency_us.p99,
-            Figure::P999Us => self.load.latency_us.p999?,
-            Figure::MaxUs => self.load.latency_us.max,
+            Figure::P50Us => load.latency_us.p50,
+            Figure::P99Us => load.latency_us.p99,
+            Figure::P999Us => load.latency_us.p999?,
+            Figure::MaxUs => load.latency_us.max,
             Figure::ServerCores => self.server_cores()?,
             Figure::ClientCores => self.client_cores(),
-            Figure::ClientCpuUsPerRequest => client_cpu_us_per_request(self)?,
+            // By the calls that were answered with success, as the rate is.
+            Figure::ClientCpuUsPerRequest => {
+                let answered = Some(load.calls(load.succeeded)).filter(|answered| *answered > 0)?;
+                self.client_cpu.total_s() * 1e6 / answered as f64
+            }
             Figure::SystemShare => self.server_cpu?.system_s / self.server_cpu?.total_s(),
             Figure::PeakMemoryBytes => self.server_peak_memory_bytes? as f64,
             Figure::HeldMemoryBytes => held_memory_bytes(self)?,
             Figure::ConnectionMemoryBytes => connection_memory_bytes(self)?,
-            Figure::ActiveConnections => active_connections(self),
+            // Little's law over all requests, failed ones included: how many were under way on average.
+            Figure::ActiveConnections => requests / load.time_taken_s * load.latency_us.mean / 1e6,
             Figure::EstablishedConnections => self.established? as f64,
             Figure::FirstHalfCpuRatio => first_half_cpu_ratio(self)?,
-            Figure::UserUsPerRequest => self.server_cpu?.user_s * 1e6 / self.served() as f64,
-            Figure::SystemUsPerRequest => self.server_cpu?.system_s * 1e6 / self.served() as f64,
-            Figure::SwitchesPerRequest => switches_per_request(self)?,
-            Figure::Stalls => f64::from(self.stalls?),
-            Figure::AchievedRate => self.load.open.as_ref()?.achieved_rate,
-            Figure::SendLagP99Us => match &self.load.staged {
-                Some(staged) => staged.send_lag_us?.p99,
-                None => self.load.open.as_ref()?.send_lag_us?.p99,
-            },
-            Figure::OwnLagP99Us => {
-                let open = self.load.open.as_ref()?;
-                open.own_lag_us.or(open.send_lag_us)?.p99
+            Figure::UserUsPerRequest => self.server_cpu?.user_s * 1e6 / served,
+            Figure::SystemUsPerRequest => self.server_cpu?.system_s * 1e6 / served,
+            // Both kinds together: a thread that waits, and one that is taken off.
+            Figure::SwitchesPerRequest => {
+                let last = self.resources.last()?;
+                (last.voluntary_switches? + last.involuntary_switches?) as f64 / served
             }
-            Figure::P50FromSendUs => self.load.open.as_ref()?.from_send_us.p50,
-            Figure::P99FromSendUs => self.load.open.as_ref()?.from_send_us.p99,
+            Figure::Stalls => f64::from(self.stalls?),
+            Figure::AchievedRate => load.open?.achieved_rate,
+            Figure::SendLagP99Us => match &load.staged {
+                Some(staged) => staged.send_lag_us?.p99,
+                None => load.open?.send_lag_us?.p99,
+            },
+            Figure::OwnLagP99Us => load.open?.own_lag_us.or(load.open?.send_lag_us)?.p99,
+            Figure::P50FromSendUs => load.open?.from_send_us.p50,
+            Figure::P99FromSendUs => load.open?.from_send_us.p99,
             Figure::WireP50Us => self.wire.as_ref()?.p50_us()?,
-            Figure::UpstreamCpuUsPerRequest => self.upstream?.cpu.total_s() * 1e6 / self.served() as f64,
+            Figure::UpstreamCpuUsPerRequest => self.upstream?.cpu.total_s() * 1e6 / served,
             Figure::UpstreamMemoryBytes => self.upstream?.peak_memory_bytes? as f64,
-            Figure::RoundTripUs => self.link.as_ref()?.round_trip_us,
-            Figure::PacketLateP99Us => self.link.as_ref()?.late_p99_us?,
-            Figure::LinkCores => self.link.as_ref()?.cpu_s? / self.window_s,
-            Figure::PacketsPerSecond => self.link.as_ref()?.packets? as f64 / self.window_s,
+            Figure::RoundTripUs => self.link?.round_trip_us,
+            Figure::PacketLateP99Us => self.link?.late_p99_us?,
+            Figure::LinkCores => self.link?.cpu_s? / self.window_s,
+            Figure::PacketsPerSecond => self.link?.packets? as f64 / self.window_s,
             Figure::SegmentsSentAgain => self.network.retransmits? as f64,
             Figure::AnswerBytes => self.answer_bytes as f64,
             Figure::ConnectP50Us => connect_us(self)?.p50,
             Figure::ConnectP99Us => connect_us(self)?.p99,
-            Figure::ConnectAllUs => self.load.details.connects?.all_s * 1e6,
+            Figure::ConnectAllUs => load.details.connects?.all_s * 1e6,
             Figure::CpuUsWithUpstream => {
                 self.cpu_us_per_request()? + self.figure(Figure::UpstreamCpuUsPerRequest).unwrap_or(0.0)
             }
-            Figure::CpuUsPerConnection => cpu_us_per_connection(self)?,
-            Figure::Requests => (self.load.succeeded + self.load.failures()) as f64,
-            Figure::LeftRequests => self.load.staged.as_ref()?.left as f64,
-            Figure::BusiestClientCores => self.load.staged.as_ref()?.busiest_cores?,
-            Figure::ToolUs => self.load.open.as_ref()?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
+            // In the whole window, in which the server does nothing else.
+            Figure::CpuUsPerConnection => {
+                let connections = self.established.filter(|count| *count > 0 && load.details.held)?;
+                self.server_cpu?.total_s() * 1e6 / connections as f64
+            }
+            Figure::Requests => requests,
+            Figure::LeftRequests => load.staged.as_ref()?.left as f64,
+            Figure::BusiestClientCores => load.staged.as_ref()?.busiest_cores?,
+            Figure::ToolUs => load.open?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
         })
     }
 
@@ -80,31 +90,12 @@ impl Sample {
     }
 }
 
-/// Little's law over all requests, failed ones included: how many were under way on average.
-fn active_connections(sample: &Sample) -> f64 {
-    let load = &sample.load;
-    let requests = (load.succeeded + load.failures()) as f64;
-    requests / load.time_taken_s * load.latency_us.mean / 1e6
-}
-
 /// How long it took until a connection could carry requests: a user's, or one that is held.
 fn connect_us(sample: &Sample) -> Option<Latency> {
     match &sample.load.staged {
         Some(staged) => staged.connect_us,
         None => Some(sample.load.details.connects?.each_us),
     }
-}
-
-/// By the calls that were answered with success, as the rate is.
-fn client_cpu_us_per_request(sample: &Sample) -> Option<f64> {
-    let answered = sample.load.calls(sample.load.succeeded);
-    (answered > 0).then(|| sample.client_cpu.total_s() * 1e6 / answered as f64)
-}
-
-/// Both kinds together: a thread that waits, and one that is taken off.
-fn switches_per_request(sample: &Sample) -> Option<f64> {
-    let last = sample.resources.last()?;
-    Some((last.voluntary_switches? + last.involuntary_switches?) as f64 / sample.served() as f64)
 }
 
 fn held_memory_bytes(sample: &Sample) -> Option<f64> {
@@ -127,13 +118,6 @@ const fn of_held_connections(figure: Figure) -> bool {
             | Figure::ConnectAllUs
             | Figure::CpuUsPerConnection
     )
-}
-
-/// In the whole window, in which the server does nothing else.
-fn cpu_us_per_connection(sample: &Sample) -> Option<f64> {
-    let connections =
-        sample.established.filter(|connections| *connections > 0 && sample.load.details.held)?;
-    Some(sample.server_cpu?.total_s() * 1e6 / connections as f64)
 }
 
 /// What the server held at most in the window, above what it held before, for each connection that it held.
