@@ -9,10 +9,10 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::mix::{MOST_WEIGHT, check_method};
+use super::drawn_params::Params;
+use super::mix::check_call;
 use super::text_file::{Lines, TextFile};
 use super::truth::{Differing, Expected};
-use crate::field_checks::within;
 
 /// Requests in a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,13 +55,13 @@ struct Line<'a> {
     expected: Option<Expected>,
 }
 
-/// A request of a corpus.
+/// A request of a corpus or of a mix.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub weight: u64,
     pub method: String,
-    /// The text of an array or an object.
-    pub params: Option<String>,
+    pub params: Params,
+    /// What its answer must be; the ledger says it where left out.
     pub expected: Option<Expected>,
 }
 
@@ -70,18 +70,13 @@ impl Call {
         let Line { weight, method, params, expected, .. } = serde_json::from_str(line)
             .map_err(|error| anyhow::anyhow!("{}", error.to_string().replace('\n', " ")))?;
         let weight = weight.unwrap_or(1);
-        within("weight", weight, 1, MOST_WEIGHT)?;
-        check_method(&method)?;
-        let params = params.map(|params| params.get().to_owned());
+        check_call(weight, &method, expected.as_ref())?;
+        let params = params.map(RawValue::get);
         ensure!(
-            params.as_ref().is_none_or(|params| params.starts_with(['[', '{'])),
+            params.is_none_or(|params| params.starts_with(['[', '{'])),
             "field params: give an array or an object"
         );
-        let is_whole = matches!(expected, Some(Expected::Answer(..)));
-        ensure!(
-            !is_whole,
-            "field expected: each request has an id of its own; give result in place of answer"
-        );
+        let params = params.map_or(Params::None, |params| Params::Fixed(params.to_owned()));
         Ok(Self { weight, method, params, expected })
     }
 }
@@ -122,10 +117,13 @@ impl Corpus {
             .context("field requests")
     }
 
-    /// The call of a line, with the schema or the server that it names.
+    /// The call of a line, with the schema or the server that it names, and what answers to all must be.
     fn call(&self, line: &str) -> Result<Call> {
         let mut call = Call::parse(line)?;
-        let Some(expected) = &mut call.expected else { return Ok(call) };
+        let Some(expected) = &mut call.expected else {
+            call.expected = Some(self.expected.clone());
+            return Ok(call);
+        };
         match (name(expected).and_then(|name| self.found.get(&name)), expected) {
             (Some(Expected::Schema(found)), Expected::Schema(schema)) => schema.clone_from(found),
             (Some(Expected::Reference(found, _)), Expected::Reference(reference, _)) => {
@@ -138,9 +136,8 @@ impl Corpus {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        let is_whole = matches!(self.expected, Expected::Answer(..));
         ensure!(
-            !is_whole,
+            !matches!(self.expected, Expected::Answer(..)),
             "field expected: the answers of a file's requests differ; give result in place of answer"
         );
         if self.order == Order::Drawn {

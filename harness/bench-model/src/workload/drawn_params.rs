@@ -29,7 +29,7 @@ pub(super) enum Params {
     },
 }
 
-pub(super) fn write_params(params: &str, out: &mut String) {
+fn write_params(params: &str, out: &mut String) {
     out.push_str(r#","params":"#);
     out.push_str(params);
 }

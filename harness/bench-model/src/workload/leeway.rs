@@ -29,11 +29,11 @@ impl Leeway {
 
     /// Whether two answers are the same but for what may differ.
     pub fn is_same(&self, truth: &Value, answer: &Value) -> bool {
-        if truth == answer || self.is_none() {
-            return truth == answer;
-        }
-        let (truth, answer) = self.without(truth, answer);
-        truth == answer
+        let is_same_without = || {
+            let (truth, answer) = self.without(truth, answer);
+            truth == answer
+        };
+        truth == answer || (!self.is_none() && is_same_without())
     }
 
     /// Both without what may differ: the truth and the answer.

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use validator_state::Method;
 
 use super::parameters::{self, Template};
@@ -32,7 +33,7 @@ impl Workload {
 }
 
 /// The largest weight, so that shares can be distinguished and sums can't overflow.
-pub(super) const MOST_WEIGHT: u64 = 1_000_000;
+const MOST_WEIGHT: u64 = 1_000_000;
 
 /// Characters of parameters that a reader is shown.
 const MOST_WORDS: usize = 60;
@@ -41,6 +42,7 @@ const MOST_WORDS: usize = 60;
 const MOST_EXPONENT: f64 = 10.0;
 
 /// A request of a mix. Of `account`, `blocks` and `params` it has at most one.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -49,16 +51,13 @@ pub struct Request {
     /// The JSON-RPC method.
     pub method: String,
     /// Which accounts it requests.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
     /// Which slots it requests.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockRange>,
     /// Parameters: the text of a JSON array or object, or an array or a table with generators in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<Parameters>,
     /// What answers must be; the ledger says it where left out.
-    #[serde(default, alias = "expect", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "expect")]
     pub expected: Option<Expected>,
 }
 
@@ -77,14 +76,10 @@ impl Parameters {
     fn words(&self) -> String {
         match self {
             Self::Text(text) => format!(" with {text}"),
-            Self::Drawn(values) => {
-                let text = values.to_string();
-                if text.len() <= MOST_WORDS {
-                    format!(" with {text}")
-                } else {
-                    " with parameters that are drawn".to_owned()
-                }
-            }
+            Self::Drawn(values) => match values.to_string() {
+                text if text.len() <= MOST_WORDS => format!(" with {text}"),
+                _ => " with parameters that are drawn".to_owned(),
+            },
         }
     }
 }
@@ -161,12 +156,10 @@ impl Request {
             (Some(Account::Uniform), ..) => " of any account".to_owned(),
             (Some(Account::Zipf(exponent)), ..) => format!(" of accounts by Zipf's law, exponent {exponent}"),
             (Some(Account::Absent), ..) => " of absent accounts".to_owned(),
-            (_, Some(BlockRange { slots, from: Place::Tip, .. }), _) => {
-                format!(" of the newest {slots} slots")
-            }
-            (_, Some(BlockRange { slots, from: Place::Random, .. }), _) => {
-                format!(" of {slots} slots anywhere")
-            }
+            (_, Some(BlockRange { slots, from, .. }), _) => match from {
+                Place::Tip => format!(" of the newest {slots} slots"),
+                Place::Random => format!(" of {slots} slots anywhere"),
+            },
             (_, _, Some(params)) => params.words(),
             (None, None, None) => String::new(),
         };
@@ -179,16 +172,10 @@ impl Request {
     /// One line with the field.
     pub(super) fn check(&self) -> Result<()> {
         let Self { weight, method: name, account, blocks, params, expected } = self;
-        within("weight", *weight, 1, MOST_WEIGHT)?;
-        check_method(name)?;
-        let is_whole = matches!(expected, Some(Expected::Answer(..)));
-        ensure!(
-            !is_whole,
-            "field expected: each request has an id of its own; give result in place of answer"
-        );
+        check_call(*weight, name, expected.as_ref())?;
         match params {
-            Some(Parameters::Text(text)) => fixed_params(text).map(drop)?,
-            Some(Parameters::Drawn(values)) => Template::new(values).map(drop)?,
+            Some(Parameters::Text(text)) => drop(fixed_params(text)?),
+            Some(Parameters::Drawn(values)) => drop(Template::new(values)?),
             None => {}
         }
         let is_known = Method::from_name(name).is_some();
@@ -217,26 +204,26 @@ impl Request {
 
     /// Whether its parameters have a generator with this field.
     pub(super) fn draws(&self, field: &str) -> bool {
-        match &self.params {
-            Some(Parameters::Drawn(values)) => parameters::have(std::slice::from_ref(values), field),
-            Some(Parameters::Text(_)) | None => false,
-        }
+        matches!(&self.params, Some(Parameters::Drawn(values)) if parameters::has(values, field))
     }
 
     pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
-        match &mut self.params {
-            Some(Parameters::Drawn(values)) => parameters::locate(std::slice::from_mut(values), folder),
-            Some(Parameters::Text(_)) | None => Ok(()),
-        }
+        let Some(Parameters::Drawn(values)) = &mut self.params else { return Ok(()) };
+        parameters::locate(values, folder)
     }
 }
 
-/// A method's name stands in a request as it is written.
-pub(super) fn check_method(name: &str) -> Result<()> {
+/// Checks what a mix's and a file's requests share. A method's name stands in a request as it is written.
+pub(super) fn check_call(weight: u64, method: &str, expected: Option<&Expected>) -> Result<()> {
+    within("weight", weight, 1, MOST_WEIGHT)?;
     let is_plain = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
     ensure!(
-        !name.is_empty() && name.chars().all(is_plain),
-        "field method: {name:?} is no name; give one of letters, digits and signs, without quotes"
+        !method.is_empty() && method.chars().all(is_plain),
+        "field method: {method:?} is no name; give one of letters, digits and signs, without quotes"
+    );
+    ensure!(
+        !matches!(expected, Some(Expected::Answer(..))),
+        "field expected: each request has an id of its own; give result in place of answer"
     );
     Ok(())
 }

@@ -11,13 +11,14 @@ pub mod schema;
 mod text_file;
 pub mod truth;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use validator_state::{Ledger, SeededSpec, State};
 
 pub use corpus::{Corpus, Order};
@@ -26,7 +27,6 @@ pub use mix::{Account, BlockRange, Place, Request};
 pub use newest::NewestCall;
 use parameters::{LINES, NEWEST};
 use requests::{Known, RequestSource, Stream};
-use schema::Schema;
 pub use text_file::TextFile;
 pub use truth::{Differing, Expected, Reference, Truth};
 
@@ -61,22 +61,19 @@ pub enum Traffic {
 }
 
 /// A workload as it stands in a file: `body` or `requests` with `expected`, or a list of `[[request]]`.
-#[derive(Serialize, Deserialize)]
+#[skip_serializing_none]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     #[serde(default)]
     name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    #[serde(alias = "expect", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "expect")]
     expected: Option<Expected>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     needs_slots: Option<u64>,
     #[serde(default, rename = "request", skip_serializing_if = "Vec::is_empty")]
     mix: Vec<Request>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     requests: Option<TextFile>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     order: Option<Order>,
     /// In a plan: the schemas and servers that lines of the file name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -93,15 +90,9 @@ pub struct Opening {
     pub answer: Option<String>,
 }
 
-impl From<&str> for Opening {
-    fn from(body: &str) -> Self {
-        Self { body: body.to_owned(), answer: None }
-    }
-}
-
-impl From<&String> for Opening {
-    fn from(body: &String) -> Self {
-        body.as_str().into()
+impl<Body: AsRef<str> + ?Sized> From<&Body> for Opening {
+    fn from(body: &Body) -> Self {
+        Self { body: body.as_ref().to_owned(), answer: None }
     }
 }
 
@@ -118,58 +109,43 @@ impl TryFrom<Written> for Workload {
         const NO_EXPECTED: &str = "field expected: is missing; give \"ledger\", \"no error\", or { answer = '…' } \
             with the true answer";
         let Written { name, body, expected, needs_slots, mut mix, requests, order, found, why } = written;
-        let kinds = [body.is_some(), requests.is_some(), !mix.is_empty()];
-        if kinds.into_iter().filter(|is_given| *is_given).count() > 1 {
-            return Err(match &body {
-                Some(_) => "has a body and [[request]] or requests; give one of them",
-                None => "has requests and [[request]]; give one of them",
-            });
-        }
-        if needs_slots.is_some() && body.is_none() {
-            return Err("field needs_slots: goes with a body; a mix needs what its field blocks says");
-        }
-        if order.is_some() && requests.is_none() {
-            return Err("field order: goes with requests, the name of a file");
-        }
-        let traffic = match (body, requests) {
-            (Some(body), _) => Traffic::One { body, expected: expected.ok_or(NO_EXPECTED)?, needs_slots },
-            (None, Some(requests)) => {
+        let traffic = match (body, requests, mix.is_empty()) {
+            (Some(_), Some(_), _) | (Some(_), _, false) => {
+                Err("has a body and [[request]] or requests; give one of them")
+            }
+            (None, Some(_), false) => Err("has requests and [[request]]; give one of them"),
+            (None, ..) if needs_slots.is_some() => {
+                Err("field needs_slots: goes with a body; a mix needs what its field blocks says")
+            }
+            (_, None, _) if order.is_some() => Err("field order: goes with requests, the name of a file"),
+            (Some(body), ..) => {
+                Ok(Traffic::One { body, expected: expected.ok_or(NO_EXPECTED)?, needs_slots })
+            }
+            (_, Some(requests), _) => {
                 let (expected, order) = (expected.ok_or(NO_EXPECTED)?, order.unwrap_or_default());
-                Traffic::Corpus(Corpus { requests, order, expected, found })
+                Ok(Traffic::Corpus(Corpus { requests, order, expected, found }))
             }
-            (None, None) if mix.is_empty() => {
-                return Err(
-                    "has no body and no [[request]], and names no file in requests; give one of them",
-                );
+            (_, _, true) => {
+                Err("has no body and no [[request]], and names no file in requests; give one of them")
             }
-            (None, None) => {
-                if expected == Some(Expected::Ledger) {
-                    return Err("field expected: the ledger answers a mix; leave it out");
-                }
+            _ if expected == Some(Expected::Ledger) => {
+                Err("field expected: the ledger answers a mix; leave it out")
+            }
+            _ => {
                 for request in mix.iter_mut().filter(|request| request.expected.is_none()) {
                     request.expected.clone_from(&expected);
                 }
-                Traffic::Mix(mix)
+                Ok(Traffic::Mix(mix))
             }
         };
-        Ok(Self { name, traffic, why })
+        Ok(Self { name, traffic: traffic?, why })
     }
 }
 
 impl From<Workload> for Written {
     fn from(workload: Workload) -> Self {
         let Workload { name, traffic, why } = workload;
-        let empty = Self {
-            name,
-            body: None,
-            expected: None,
-            needs_slots: None,
-            mix: Vec::new(),
-            requests: None,
-            order: None,
-            found: BTreeMap::new(),
-            why,
-        };
+        let empty = Self { name, why, ..Self::default() };
         match traffic {
             Traffic::One { body, expected, needs_slots } => {
                 Self { body: Some(body), expected: Some(expected), needs_slots, ..empty }
@@ -204,14 +180,6 @@ impl Workload {
     /// Whether it sends several requests.
     pub fn is_mix(&self) -> bool {
         !matches!(self.traffic, Traffic::One { .. })
-    }
-
-    /// Slots that a ledger must have for it, as far as it says; 0 for a mix.
-    pub fn needs_slots(&self) -> u64 {
-        match &self.traffic {
-            Traffic::One { needs_slots, .. } => needs_slots.unwrap_or(0),
-            Traffic::Mix(_) | Traffic::Corpus(_) => 0,
-        }
     }
 
     /// The body of its one request, for whoever can send one only.
@@ -250,8 +218,7 @@ impl Workload {
     /// # Errors
     /// The ledger lacks what it is about.
     pub fn requests(&self, ledger: &SeededSpec) -> Result<RequestSource> {
-        let requests = self.check_ledger(ledger).and_then(|()| RequestSource::new(self, ledger));
-        requests.with_context(|| format!("workload {}", self.name))
+        RequestSource::new(self, ledger).with_context(|| format!("workload {}", self.name))
     }
 
     /// Its requests without end: the same for the same ledger and seed.
@@ -284,18 +251,6 @@ impl Workload {
         known.into_iter().next().map(|known| known.truth).context("sends no request")
     }
 
-    /// Whether the ledger has the slots that its one request is about.
-    fn check_ledger(&self, ledger: &SeededSpec) -> Result<()> {
-        let Traffic::One { needs_slots: Some(slots), .. } = &self.traffic else { return Ok(()) };
-        ensure!(
-            ledger.slots >= *slots,
-            "field needs_slots: it is about {slots} slots, and the ledger has {}; raise environment.slots of the \
-             campaign",
-            ledger.slots
-        );
-        Ok(())
-    }
-
     /// Finds the files that it names, from the folder that it stands in, and looks at every line of them.
     ///
     /// # Errors
@@ -314,7 +269,7 @@ impl Workload {
 
     /// Whether each of its answers is known to the last value. Lines of a file may state other values.
     pub fn knows_whole_answers(&self) -> bool {
-        self.all_stated().into_iter().all(|expected| match expected {
+        self.clone().stated().into_iter().all(|expected| match expected {
             Expected::Ledger => true,
             Expected::Answer(_, leeway) | Expected::Result(_, leeway) => leeway.is_none(),
             Expected::NoError | Expected::Rises(_) | Expected::Schema(_) | Expected::Reference(..) => false,
@@ -326,19 +281,10 @@ impl Workload {
     /// # Errors
     /// One line with the schema's file.
     pub fn check_schemas_unchanged(&self) -> Result<()> {
-        self.all_stated().into_iter().filter_map(Expected::schema).try_for_each(Schema::check_unchanged)
-    }
-
-    fn all_stated(&self) -> Vec<&Expected> {
-        match &self.traffic {
-            Traffic::One { expected, .. } => vec![expected],
-            Traffic::Corpus(corpus) => {
-                std::iter::once(&corpus.expected).chain(corpus.found.values()).collect()
-            }
-            Traffic::Mix(requests) => {
-                requests.iter().filter_map(|request| request.expected.as_ref()).collect()
-            }
-        }
+        self.clone().stated().into_iter().try_for_each(|expected| match expected {
+            Expected::Schema(schema) => schema.check_unchanged(),
+            _ => Ok(()),
+        })
     }
 
     /// The servers that its answers are compared with.
@@ -350,10 +296,8 @@ impl Workload {
     pub fn counted_references(&self) -> Vec<String> {
         let mut own = self.clone();
         let counted = own.references_mut().filter(|reference| reference.differences == Differing::Counted);
-        let mut names: Vec<String> = counted.map(|reference| reference.server.clone()).collect();
-        names.sort();
-        names.dedup();
-        names
+        let names: BTreeSet<String> = counted.map(|reference| reference.server.clone()).collect();
+        names.into_iter().collect()
     }
 
     /// What is stated of its answers: of all, and of each request of a mix. Lines of a file may say otherwise of

@@ -1,8 +1,9 @@
 //! Parameters that are drawn anew for each request: JSON with generators in it.
 
+use std::fmt::Display;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::rand_core::Rng;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub(super) const LINES: &str = "lines";
 
 /// Where its newest number's call stands.
 pub(super) const NEWEST: &str = "newest";
+
+/// What must stand in a generator.
+const ONE_OF_THEM: &str = "give one of one_of, lines, range, newest and join";
 
 /// A value that is drawn for each request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,35 +71,32 @@ enum Piece {
     },
 }
 
-/// Finds the files of all generators in some values.
+/// Finds the files of all generators in a value.
 ///
 /// # Errors
 /// A file can't be read, or has no line.
-pub(super) fn locate(values: &mut [Value], folder: &Path) -> Result<()> {
-    values.iter_mut().try_for_each(|value| match value {
-        Value::Array(values) => locate(values, folder),
+pub(super) fn locate(value: &mut Value, folder: &Path) -> Result<()> {
+    match value {
+        Value::Array(values) => values.iter_mut().try_for_each(|value| locate(value, folder)),
         Value::Object(members) => members.iter_mut().try_for_each(|(name, member)| {
             if name == LINES && member.is_string() {
-                let mut file: TextFile = serde_json::from_value(member.clone())?;
+                let mut file: TextFile = serde_json::from_value(member.take())?;
                 file.locate(folder, |_| Ok(()))?;
                 *member = serde_json::to_value(file)?;
-                return Ok(());
             }
-            locate(std::slice::from_mut(member), folder)
+            locate(member, folder)
         }),
         _ => Ok(()),
-    })
+    }
 }
 
-/// Whether some values have a generator with this field.
-pub(super) fn have(values: &[Value], field: &str) -> bool {
-    values.iter().any(|value| match value {
-        Value::Array(values) => have(values, field),
-        Value::Object(members) => {
-            members.iter().any(|(name, member)| name == field || have(std::slice::from_ref(member), field))
-        }
+/// Whether a value has a generator with this field in it.
+pub(super) fn has(value: &Value, field: &str) -> bool {
+    match value {
+        Value::Array(values) => values.iter().any(|value| has(value, field)),
+        Value::Object(members) => members.iter().any(|(name, member)| name == field || has(member, field)),
         _ => false,
-    })
+    }
 }
 
 impl Template {
@@ -104,9 +105,8 @@ impl Template {
     /// # Errors
     /// They are neither, a generator makes no sense, or its file has changed.
     pub(super) fn new(parameters: &Value) -> Result<Self> {
-        let is_generator = FIELDS.iter().any(|field| parameters.get(field).is_some());
         ensure!(
-            parameters.is_array() || (parameters.is_object() && !is_generator),
+            parameters.is_array() || (parameters.is_object() && !is_generator(parameters)),
             "field params: give an array, such as [{{ one_of = [1, 2] }}], or a table of names"
         );
         let mut template = Self::default();
@@ -121,31 +121,25 @@ impl Template {
         }
     }
 
-    fn list(&mut self, values: &[Value]) -> Result<()> {
-        self.text("[");
-        for (place, value) in values.iter().enumerate() {
-            if place > 0 {
-                self.text(",");
-            }
-            self.value(value)?;
-        }
-        self.text("]");
-        Ok(())
-    }
-
     fn value(&mut self, value: &Value) -> Result<()> {
         match value {
-            Value::Array(values) => self.list(values)?,
-            Value::Object(members) if FIELDS.iter().any(|field| members.contains_key(*field)) => {
-                self.generator(value, true)?;
+            Value::Array(values) => {
+                self.text("[");
+                for (place, value) in values.iter().enumerate() {
+                    self.text(if place == 0 { "" } else { "," });
+                    self.value(value)?;
+                }
+                self.text("]");
             }
+            Value::Object(_) if is_generator(value) => self.generator(value, true)?,
             Value::Object(members) => {
+                self.text("{");
                 for (place, (name, member)) in members.iter().enumerate() {
-                    let before = if place == 0 { "{" } else { "," };
+                    let before = if place == 0 { "" } else { "," };
                     self.text(&format!("{before}{}:", Value::from(name.as_str())));
                     self.value(member)?;
                 }
-                self.text(if members.is_empty() { "{}" } else { "}" });
+                self.text("}");
             }
             plain => self.text(&plain.to_string()),
         }
@@ -154,44 +148,35 @@ impl Template {
 
     /// A generator; `quoted` where its texts have quotes around them.
     fn generator(&mut self, written: &Value, quoted: bool) -> Result<()> {
-        let place = || format!("field params: {written}");
-        let of: Generator =
-            serde_json::from_value(written.clone()).map_err(|error| anyhow!("{}: {error}", place()))?;
+        let wrong = |what: &dyn Display| anyhow!("field params: {written}: {what}");
+        let of: Generator = serde_json::from_value(written.clone()).map_err(|error| wrong(&error))?;
         of.zipf.iter().try_for_each(|exponent| check_exponent("params.zipf", *exponent))?;
-        let law = |count: u64| -> Result<Option<Zipf<f64>>> {
+        let law = |count: u64| {
             let law = of.zipf.map(|exponent| Zipf::new(count as f64, exponent));
-            law.transpose().map_err(|error| anyhow!("{}: {error}", place()))
+            law.transpose().map_err(|error| wrong(&error))
         };
         let is_number = of.range.is_some() || of.newest.is_some();
-        ensure!(is_number || !of.hex, "{}: hex goes with range or newest; leave it out", place());
-        ensure!(
-            of.newest.is_some() || of.minus.is_none(),
-            "{}: minus goes with newest; leave it out",
-            place()
-        );
+        ensure!(is_number || !of.hex, wrong(&"hex goes with range or newest; leave it out"));
+        ensure!(of.newest.is_some() || of.minus.is_none(), wrong(&"minus goes with newest; leave it out"));
         let of_newest = of.newest.as_ref().map(|_| of.minus.unwrap_or_default());
-        let values = match (&of.one_of, &of.lines, of.range, of_newest, &of.join) {
-            (Some(values), None, None, None, None) => values.clone(),
-            (None, Some(file), None, None, None) => {
-                file.all_lines()?.into_iter().map(Value::String).collect()
-            }
-            (None, None, Some([first, last]), None, None) | (None, None, None, Some([first, last]), None) => {
-                ensure!(first <= last, "{}: give the smaller number first", place());
-                let count =
-                    (last - first).checked_add(1).with_context(|| format!("{}: too wide", place()))?;
+        let values = match (of.one_of, of.lines, of.range.xor(of_newest), of.join) {
+            _ if of.range.is_some() && of_newest.is_some() => bail!(wrong(&ONE_OF_THEM)),
+            (Some(values), None, None, None) => values,
+            (None, Some(file), None, None) => file.all_lines()?.into_iter().map(Value::String).collect(),
+            (None, None, Some([first, last]), None) => {
+                ensure!(first <= last, wrong(&"give the smaller number first"));
+                let count = (last - first).checked_add(1).ok_or_else(|| wrong(&"too wide"))?;
                 let (law, hex) = (law(count)?, of.hex);
                 // As long as no server is known, it has just as many as may be taken away.
                 let newest = of.newest.map(|call| (call, last));
                 self.0.push(Piece::Number { newest, first, count, hex, quoted: quoted && hex, law });
                 return Ok(());
             }
-            (None, None, None, None, Some(parts)) if of.zipf.is_none() => return self.joined(parts, quoted),
-            (None, None, None, None, Some(_)) => {
-                bail!("{}: zipf stands in a part of join; move it there", place())
-            }
-            _ => bail!("{}: give one of one_of, lines, range, newest and join", place()),
+            (None, None, None, Some(parts)) if of.zipf.is_none() => return self.joined(&parts, quoted),
+            (None, None, None, Some(_)) => bail!(wrong(&"zipf stands in a part of join; move it there")),
+            _ => bail!(wrong(&ONE_OF_THEM)),
         };
-        ensure!(!values.is_empty(), "{}: give values", place());
+        ensure!(!values.is_empty(), wrong(&"give values"));
         let written = |value: &Value| match value {
             Value::String(_) if !quoted => unquoted(value),
             value => value.to_string(),
@@ -203,9 +188,8 @@ impl Template {
 
     /// Parts of one text.
     fn joined(&mut self, parts: &[Value], quoted: bool) -> Result<()> {
-        if quoted {
-            self.text("\"");
-        }
+        let quote = if quoted { "\"" } else { "" };
+        self.text(quote);
         for part in parts {
             match part {
                 Value::String(_) => self.text(&unquoted(part)),
@@ -213,9 +197,7 @@ impl Template {
                 other => bail!("field params: join: {other} is neither a text nor a generator"),
             }
         }
-        if quoted {
-            self.text("\"");
-        }
+        self.text(quote);
         Ok(())
     }
 
@@ -230,9 +212,10 @@ impl Template {
     /// Sets what the newest numbers of a call are.
     pub(super) fn set_newest(&mut self, of: &NewestCall, number: u64) {
         for piece in &mut self.0 {
-            match piece {
-                Piece::Number { newest: Some((call, newest)), .. } if call == of => *newest = number,
-                _ => {}
+            if let Piece::Number { newest: Some((call, newest)), .. } = piece
+                && call == of
+            {
+                *newest = number;
             }
         }
     }
@@ -259,6 +242,11 @@ impl Template {
             }
         }
     }
+}
+
+/// Whether a value is an object with a field of a generator.
+fn is_generator(value: &Value) -> bool {
+    FIELDS.iter().any(|field| value.get(field).is_some())
 }
 
 /// A place below `count`.
@@ -371,9 +359,9 @@ mod tests {
     fn the_lines_of_a_file_are_texts() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("names.txt"), "ann\nb \"c\"\n").unwrap();
-        let mut parameters = vec![json!({ "of": [{ "lines": "names.txt" }] })];
+        let mut parameters = json!([{ "of": [{ "lines": "names.txt" }] }]);
         locate(&mut parameters, folder.path()).unwrap();
-        let all = drawn(Value::Array(parameters));
+        let all = drawn(parameters);
         assert!(all.iter().any(|drawn| drawn[0]["of"][0] == "ann"));
         assert!(all.iter().any(|drawn| drawn[0]["of"][0] == "b \"c\""));
     }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use validator_state::{Pubkey, SeededSpec, State};
 
 use super::corpus::{Call, Corpus, InOrder};
-use super::drawn_params::{Params, write_params};
+use super::drawn_params::Params;
 use super::mix::{Account, BlockRange, Parameters, Request, fixed_params};
 use super::newest::NewestCall;
 use super::parameters::Template;
@@ -48,20 +48,10 @@ impl From<Truth> for Stated {
 enum Kind {
     /// One request, and what makes its answer right where that was stated.
     One { body: String, stated: Option<Stated> },
-    /// Requests, in their order, and the ledger's accounts where one is about them.
-    Mix { requests: Vec<Drawn>, accounts: Vec<Pubkey> },
+    /// Requests, each with the sum of the weights up to its own, and the ledger's accounts where one is about them.
+    Mix { requests: Vec<(u64, Call)>, accounts: Vec<Pubkey> },
     /// The requests of a file, in its order.
     File(Corpus),
-}
-
-/// A request of a mix, ready to be drawn.
-#[derive(Debug, Clone)]
-struct Drawn {
-    /// The sum of the weights up to this one, its own included.
-    weight_through: u64,
-    method: String,
-    params: Params,
-    expected: Expected,
 }
 
 impl RequestSource {
@@ -70,8 +60,15 @@ impl RequestSource {
     /// # Errors
     /// The ledger lacks what it is about, or a stated answer is not JSON.
     pub fn new(workload: &Workload, ledger: &SeededSpec) -> Result<Self> {
-        let requests = match &workload.traffic {
-            Traffic::One { body, expected, .. } => {
+        let calls = match &workload.traffic {
+            Traffic::One { body, expected, needs_slots } => {
+                ensure!(
+                    needs_slots.is_none_or(|slots| ledger.slots >= slots),
+                    "field needs_slots: it is about {} slots, and the ledger has {}; raise environment.slots of the \
+                     campaign",
+                    needs_slots.unwrap_or(0),
+                    ledger.slots
+                );
                 let request: Value = serde_json::from_str(body).context("field body: not JSON")?;
                 let mut stated: Option<Stated> = expected.truth(&request["id"]).map(Into::into);
                 if let (Some(stated), Expected::Answer(text, _)) = (&mut stated, expected) {
@@ -79,39 +76,26 @@ impl RequestSource {
                 }
                 return Ok(Self(Kind::One { body: body.clone(), stated }));
             }
-            Traffic::Corpus(corpus) => return Self::of_corpus(corpus),
-            Traffic::Mix(requests) => requests,
+            Traffic::Corpus(corpus) if corpus.order == Order::File => {
+                corpus.requests.check_unchanged()?;
+                return Ok(Self(Kind::File(corpus.clone())));
+            }
+            Traffic::Corpus(corpus) => corpus.calls()?,
+            Traffic::Mix(requests) => {
+                let call = |(position, request): (usize, &Request)| {
+                    Call::new(request, ledger).with_context(|| format!("[[request]] {}", position + 1))
+                };
+                requests.iter().enumerate().map(call).collect::<Result<_>>()?
+            }
         };
-        let mut drawn: Vec<Drawn> = Vec::new();
-        for (position, request) in requests.iter().enumerate() {
-            let before = drawn.last().map_or(0, |last| last.weight_through);
-            let one = Drawn::new(request, before, ledger);
-            drawn.push(one.with_context(|| format!("[[request]] {}", position + 1))?);
-        }
-        let is_known = |params: &Params| matches!(params, Params::AnyAccount | Params::ZipfAccount(_));
-        let accounts = match drawn.iter().any(|request| is_known(&request.params)) {
-            true => ledger.pubkeys().collect(),
-            false => Vec::new(),
+        let is_known = |call: &Call| matches!(call.params, Params::AnyAccount | Params::ZipfAccount(_));
+        let accounts = if calls.iter().any(is_known) { ledger.pubkeys().collect() } else { Vec::new() };
+        let mut weight_through = 0;
+        let with_sum = |call: Call| {
+            weight_through += call.weight;
+            (weight_through, call)
         };
-        Ok(Self(Kind::Mix { requests: drawn, accounts }))
-    }
-
-    fn of_corpus(corpus: &Corpus) -> Result<Self> {
-        if corpus.order == Order::File {
-            corpus.requests.check_unchanged()?;
-            return Ok(Self(Kind::File(corpus.clone())));
-        }
-        let mut requests: Vec<Drawn> = Vec::new();
-        for call in corpus.calls()? {
-            let before = requests.last().map_or(0, |last| last.weight_through);
-            requests.push(Drawn {
-                weight_through: before + call.weight,
-                method: call.method,
-                params: call.params.map_or(Params::None, Params::Fixed),
-                expected: call.expected.unwrap_or_else(|| corpus.expected.clone()),
-            });
-        }
-        Ok(Self(Kind::Mix { requests, accounts: Vec::new() }))
+        Ok(Self(Kind::Mix { requests: calls.into_iter().map(with_sum).collect(), accounts }))
     }
 
     /// One request for ever, whose true answer is known.
@@ -123,8 +107,8 @@ impl RequestSource {
     pub fn newest_calls(&self) -> Vec<NewestCall> {
         let Kind::Mix { requests, .. } = &self.0 else { return Vec::new() };
         let mut calls: Vec<NewestCall> = Vec::new();
-        for request in requests {
-            let Params::Drawn(template) = &request.params else { continue };
+        for (_, Call { params, .. }) in requests {
+            let Params::Drawn(template) = params else { continue };
             for call in template.newest_calls() {
                 if !calls.contains(call) {
                     calls.push(call.clone());
@@ -139,8 +123,8 @@ impl RequestSource {
     pub fn with_newest(&self, newest: &[(NewestCall, u64)]) -> Self {
         let mut own = self.clone();
         if let Kind::Mix { requests, .. } = &mut own.0 {
-            for request in requests {
-                let Params::Drawn(template) = &mut request.params else { continue };
+            for (_, Call { params, .. }) in requests {
+                let Params::Drawn(template) = params else { continue };
                 newest.iter().for_each(|(call, number)| template.set_newest(call, *number));
             }
         }
@@ -192,15 +176,13 @@ impl RequestSource {
     /// Each request's share of all that are sent.
     fn shares(&self) -> Vec<f64> {
         let Kind::Mix { requests, .. } = &self.0 else { return vec![1.0] };
-        let total = requests.last().map_or(1, |last| last.weight_through) as f64;
-        let before = std::iter::once(0).chain(requests.iter().map(|request| request.weight_through));
-        let shares = requests.iter().zip(before);
-        shares.map(|(request, before)| (request.weight_through - before) as f64 / total).collect()
+        let total = requests.last().map_or(1, |(total, _)| *total) as f64;
+        requests.iter().map(|(_, call)| call.weight as f64 / total).collect()
     }
 }
 
-impl Drawn {
-    fn new(request: &Request, weight_before: u64, ledger: &SeededSpec) -> Result<Self> {
+impl Call {
+    fn new(request: &Request, ledger: &SeededSpec) -> Result<Self> {
         let Request { weight, method, account, blocks, params, expected } = request;
         let params = match (account, blocks, params) {
             (Some(Account::Uniform), ..) => Params::AnyAccount,
@@ -223,8 +205,14 @@ impl Drawn {
             (_, _, Some(Parameters::Drawn(values))) => Params::Drawn(Template::new(values)?),
             (None, None, None) => Params::None,
         };
-        let (method, expected) = (method.clone(), expected.clone().unwrap_or(Expected::Ledger));
-        Ok(Self { weight_through: weight_before + weight, method, params, expected })
+        Ok(Self { weight: *weight, method: method.clone(), params, expected: expected.clone() })
+    }
+
+    fn write(&self, id: u64, accounts: &[Pubkey], random: &mut impl Rng, out: &mut String) {
+        // A String takes all that is written to it.
+        let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"{}""#, self.method);
+        self.params.write(accounts, random, out);
+        out.push('}');
     }
 }
 
@@ -278,10 +266,10 @@ impl Stream {
 
     fn draw(&mut self) -> usize {
         let Kind::Mix { requests, .. } = &self.source.0 else { return 0 };
-        let total = requests.last().map_or(1, |last| last.weight_through);
+        let total = requests.last().map_or(1, |(total, _)| *total);
         // The modulo's bias is below 2^-30 for the sums of weights that are allowed.
         let drawn = self.random.next_u64() % total;
-        requests.partition_point(|request| request.weight_through <= drawn)
+        requests.partition_point(|(weight_through, _)| *weight_through <= drawn)
     }
 
     /// Writes the next request of a file, and gives it and its line; `None` where that can't be read.
@@ -292,11 +280,7 @@ impl Stream {
         }
         let (line, call) = self.file.as_mut()?.next_call().ok()?;
         self.sent += 1;
-        begin(self.sent, &call.method, out);
-        if let Some(params) = &call.params {
-            write_params(params, out);
-        }
-        out.push('}');
+        call.write(self.sent, &[], &mut self.random, out);
         Some((line, call))
     }
 
@@ -306,7 +290,7 @@ impl Stream {
         let stated = match &self.source.0 {
             Kind::One { stated, .. } => stated.clone(),
             Kind::Mix { requests, .. } => {
-                let expected = requests.get(request).map(|drawn| &drawn.expected);
+                let expected = requests.get(request).and_then(|(_, call)| call.expected.as_ref());
                 expected.and_then(|expected| expected.truth(&self.sent.into())).map(Into::into)
             }
             Kind::File(_) => None,
@@ -316,36 +300,29 @@ impl Stream {
 
     fn write(&mut self, request: usize, out: &mut String) {
         self.sent += 1;
-        let (requests, accounts) = match &self.source.0 {
-            Kind::One { body, .. } => return out.push_str(body),
-            Kind::Mix { requests, accounts } => (requests, accounts),
-            Kind::File(_) => return,
-        };
-        let Some(Drawn { method, params, .. }) = requests.get(request) else { return };
-        begin(self.sent, method, out);
-        params.write(accounts, &mut self.random, out);
-        out.push('}');
+        match &self.source.0 {
+            Kind::One { body, .. } => out.push_str(body),
+            Kind::Mix { requests, accounts } => {
+                if let Some((_, call)) = requests.get(request) {
+                    call.write(self.sent, accounts, &mut self.random, out);
+                }
+            }
+            Kind::File(_) => {}
+        }
     }
-}
-
-/// Begins a request.
-fn begin(id: u64, method: &str, out: &mut String) {
-    // A String takes all that is written to it.
-    let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}""#);
 }
 
 impl Iterator for Stream {
     type Item = DrawnRequest;
 
     fn next(&mut self) -> Option<DrawnRequest> {
-        let Kind::File(corpus) = &self.source.0 else {
+        if !matches!(self.source.0, Kind::File(_)) {
             let request = self.draw();
             return Some(self.request_of(request));
-        };
-        let expected = corpus.expected.clone();
+        }
         let mut body = String::with_capacity(128);
         let (line, call) = self.write_line(&mut body)?;
-        let stated = call.expected.unwrap_or(expected).truth(&self.sent.into()).map(Into::into);
+        let stated = call.expected.and_then(|expected| expected.truth(&self.sent.into())).map(Into::into);
         Some(DrawnRequest { body, request: line as usize, stated })
     }
 }

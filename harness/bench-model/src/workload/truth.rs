@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use serde_with::skip_serializing_none;
 
 use super::leeway::{self, Leeway};
 use super::schema::Schema;
@@ -117,19 +118,16 @@ enum Word {
     NoError,
 }
 
+#[skip_serializing_none]
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
     // A result of null is one, so it is not left out by being null.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present")]
     result: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     rises: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     schema: Option<Schema>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     reference: Option<Reference>,
     #[serde(default, skip_serializing_if = "Differing::is_usual")]
     differences: Differing,
@@ -213,14 +211,6 @@ impl Expected {
                 Truth::AsOf { id: id.clone(), reference: reference.clone(), leeway: leeway.clone() }
             }
         })
-    }
-
-    /// The schema that it names, where it does.
-    pub(super) const fn schema(&self) -> Option<&Schema> {
-        match self {
-            Self::Schema(schema) => Some(schema),
-            _ => None,
-        }
     }
 
     /// Finds the schema that it names, from the workload's folder.
