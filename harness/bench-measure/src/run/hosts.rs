@@ -30,7 +30,7 @@ use crate::lock;
 use crate::owned_process::{Output, Owned, describe, remove_if_empty};
 use bench_model::config::{Placed, Placement, Pool};
 use bench_model::load::LoadSample;
-use bench_model::load::bodies::Bodies;
+use bench_model::load::load_tool::Bodies;
 use bench_model::load::records::{histogram, kept};
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::Outcome;

@@ -13,9 +13,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::bodies::Bodies;
-use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
-use super::toolchain::Build;
+use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
 use super::{Client, Latency, Load, LoadSample, OpenWindow};
 
 /// What the tool prints its result by: counts and the quantile function of latency.

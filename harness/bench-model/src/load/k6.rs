@@ -22,9 +22,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::samples::Samples;
-use super::bodies::Bodies;
-use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
-use super::toolchain::Build;
+use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
 use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;
 

@@ -1,18 +1,50 @@
 //! What a load tool is to the harness. Each tool is a module that implements [`Driver`] and one entry of
 //! [`super::LoadTool`]'s table; nothing outside of `load` names what a tool can do, how it is called or what it prints.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
 
-use super::bodies::Bodies;
 use super::records::Record;
 use super::sample_details::MethodLatency;
-use super::toolchain::Build;
 use super::{Load, LoadSample};
 use crate::transport::Transport;
-use crate::workload::requests::Known;
-use anyhow::{Context, Result};
+use crate::workload::requests::{Known, Stream};
+use anyhow::{Context, Result, ensure};
+
+/// How a tool is built.
+#[derive(Debug, Clone, Copy)]
+pub enum Build {
+    /// A package of a Go module; the folder of its `go.mod`, inside that of the tools.
+    Go {
+        /// The package.
+        package: &'static str,
+        /// The folder.
+        folder: &'static str,
+        /// Whether that takes seconds, and not minutes.
+        is_quick: bool,
+    },
+    /// A crate, which takes minutes.
+    Cargo,
+    /// A package of this workspace, whose program is called as the tool. Cargo itself knows whether it is up to date.
+    Workspace {
+        /// The package.
+        package: &'static str,
+    },
+    /// Never built: a package of the system.
+    Package {
+        /// The command that installs it.
+        install: &'static str,
+    },
+}
+
+impl Build {
+    /// Whether a tool is built in seconds, and not in minutes.
+    pub const fn is_quick(self) -> bool {
+        matches!(self, Self::Go { is_quick: true, .. })
+    }
+}
 
 /// What a load tool is: what it can do, its pinned version, and how that is built.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +122,37 @@ impl About {
         build: Build::Package { install: "" },
         reader: None,
     };
+}
+
+/// What a load's requests hold.
+pub enum Bodies<'a> {
+    /// The same body for every request.
+    One(&'a str),
+    /// One body a request, until there are no more.
+    Stream(&'a mut dyn Iterator<Item = String>),
+    /// One body a request, drawn from a mix without end.
+    Drawn(Stream),
+}
+
+impl Bodies<'_> {
+    /// The next body; `None` where the stream is exhausted.
+    ///
+    /// # Errors
+    /// The body has more than one line. The tools read a body a line.
+    pub fn take(&mut self) -> Result<Option<Cow<'_, str>>> {
+        let body = match self {
+            Self::One(body) => Some(Cow::Borrowed(*body)),
+            Self::Stream(bodies) => bodies.next().map(Cow::Owned),
+            Self::Drawn(requests) => {
+                let mut body = String::with_capacity(128);
+                requests.write_next(&mut body).then_some(Cow::Owned(body))
+            }
+        };
+        if let Some(body) = &body {
+            ensure!(!body.contains(['\n', '\r']), "a body has more than one line: {body}");
+        }
+        Ok(body)
+    }
 }
 
 /// Requests that a closed loop with several bodies repeats.
@@ -242,4 +305,24 @@ pub(super) fn text(printed: &mut dyn Read) -> Result<String> {
 /// A program's name and its arguments.
 pub(super) fn command(program: &str, args: Vec<String>) -> Vec<String> {
     std::iter::once(program.to_owned()).chain(args).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_body_never_ends_and_a_stream_does() {
+        let mut one = Bodies::One("a");
+        assert!((0..3).all(|_| one.take().unwrap().as_deref() == Some("a")));
+        let mut two = ["a", "b"].map(str::to_owned).into_iter();
+        let mut stream = Bodies::Stream(&mut two);
+        let taken: Vec<_> = (0..3).map(|_| stream.take().unwrap().map(Cow::into_owned)).collect();
+        assert_eq!(taken, [Some("a".to_owned()), Some("b".to_owned()), None]);
+    }
+
+    #[test]
+    fn a_body_of_two_lines_is_refused() {
+        assert!(Bodies::One("{\n}").take().is_err());
+    }
 }

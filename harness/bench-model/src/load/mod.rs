@@ -3,7 +3,6 @@
 //! A load is closed-loop (a connection sends again once it has its answer) or open-loop (requests are due at a rate,
 //! answered or not). Units are converted here, once. No other module reads a tool's output.
 
-pub mod bodies;
 pub mod bombardier;
 pub mod k6;
 pub mod latency;

@@ -17,11 +17,9 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::Load;
-use super::bodies::Bodies;
-use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, rate_of};
+use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, rate_of};
 use super::records::kept::shared;
 use super::records::{Record, not_sent};
-use super::toolchain::Build;
 
 /// The tool ends its tickets this long after the last request was due, in milliseconds, or it would drop those of its
 /// last tick. What it sends in that time is recorded as all the rest.

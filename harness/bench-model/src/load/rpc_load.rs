@@ -15,13 +15,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::bodies::Bodies;
-use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
+use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
 use super::records::kept::shared;
 use super::records::methods;
 use super::records::{Record, not_sent};
 use super::sample_details::{Connects, Details, MethodLatency};
-use super::toolchain::Build;
 use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;
 

@@ -15,9 +15,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-pub use self::build::Build;
 use super::LoadTool;
-use super::load_tool::About;
+use super::load_tool::{About, Build};
 use bench_system::probe::host::on_path;
 use bench_system::repository;
 
@@ -277,17 +276,14 @@ fn next_to(folder: &Path, name: &str) -> Option<PathBuf> {
 
 /// Whether a tool was built after its pins were last changed.
 fn is_built(path: &Path, pins: &Path) -> bool {
+    let modified = |path: &Path| path.metadata().ok()?.modified().ok();
     let built_after = |source: &str| Some(modified(path)? >= modified(&pins.join(source))?);
-    built_after("go.mod") == Some(true) && built_after("go.sum") == Some(true)
+    ["go.mod", "go.sum"].into_iter().all(|source| built_after(source) == Some(true))
 }
 
 /// Where a crate's programs are installed: a folder a version, so that none is taken for another.
 fn cargo_root(tool: LoadTool, tools: &Path) -> PathBuf {
     tools.join("bin").join(format!("{}-{}", tool.name(), tool.can().version))
-}
-
-fn modified(path: &Path) -> Option<std::time::SystemTime> {
-    fs::metadata(path).ok()?.modified().ok()
 }
 
 fn pinned_version(package: &str, pins: &Path) -> Result<String> {

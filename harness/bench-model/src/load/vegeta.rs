@@ -15,12 +15,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::Load;
-use super::bodies::Bodies;
 use super::bombardier::without_ports;
-use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, rate_of};
+use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, rate_of};
 use super::records::kept::shared;
 use super::records::{Record, not_sent};
-use super::toolchain::Build;
 
 /// What is late by more than this when the window is over is not sent, in milliseconds.
 const OVERTIME_MS: u64 = 100;

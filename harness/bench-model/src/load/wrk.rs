@@ -10,9 +10,7 @@ use std::io::Read;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::bodies::Bodies;
-use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
-use super::toolchain::Build;
+use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
 use super::{Latency, Load, LoadSample};
 
 /// By which it sends, and prints its result.

@@ -17,7 +17,7 @@ use super::shared::{
 use super::shared::{of_rank, own_sha256, unix_us};
 use crate::run::trial::tool::{Order, Prepared, Runner};
 use bench_model::config::Placement;
-use bench_model::load::bodies::Bodies;
+use bench_model::load::load_tool::Bodies;
 use bench_model::load::toolchain::{Tool, Tools};
 use bench_model::results::{RunFolder, pretty};
 use bench_system::interrupt::{Interrupt, recorded};

@@ -19,7 +19,7 @@ use super::{Bench, Ended, Ending};
 use crate::owned_process::{Limits, Output, Owned, describe, remove_if_empty};
 use crate::run::hosts::{Launch, Launched};
 use bench_model::config::Placement;
-use bench_model::load::bodies::Bodies;
+use bench_model::load::load_tool::Bodies;
 use bench_model::load::load_tool::{Files, Invocation, Job, Reading};
 use bench_model::load::records::{self, histogram, kept};
 use bench_model::load::toolchain::Tools;

@@ -12,7 +12,7 @@ use super::checker::{self, CheckedWindow, Checker};
 use crate::client::Connection;
 use crate::subject::Subject;
 use bench_model::load::Load;
-use bench_model::load::bodies::Bodies;
+use bench_model::load::load_tool::Bodies;
 use bench_model::observation::{Checked, Differences, Outcome};
 use bench_model::plan::Trial;
 use bench_model::workload::Traffic;

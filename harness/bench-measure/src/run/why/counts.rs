@@ -18,7 +18,7 @@ use crate::subject::Subject;
 use bench_model::config::Server;
 use bench_model::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
 use bench_model::load::Load;
-use bench_model::load::bodies::Bodies;
+use bench_model::load::load_tool::Bodies;
 use bench_model::plan::{Trial, WhyPlan};
 use bench_system::foreign_text::{beginning_of, last_line};
 use bench_system::interrupt::recorded;

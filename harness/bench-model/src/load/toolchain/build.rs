@@ -13,39 +13,6 @@ use bench_system::cargo::without_own_package;
 use bench_system::foreign_text::bounded;
 use bench_system::probe::host::on_path;
 
-/// How a tool is built.
-#[derive(Debug, Clone, Copy)]
-pub enum Build {
-    /// A package of a Go module; the folder of its `go.mod`, inside that of the tools.
-    Go {
-        /// The package.
-        package: &'static str,
-        /// The folder.
-        folder: &'static str,
-        /// Whether that takes seconds, and not minutes.
-        is_quick: bool,
-    },
-    /// A crate, which takes minutes.
-    Cargo,
-    /// A package of this workspace, whose program is called as the tool. Cargo itself knows whether it is up to date.
-    Workspace {
-        /// The package.
-        package: &'static str,
-    },
-    /// Never built: a package of the system.
-    Package {
-        /// The command that installs it.
-        install: &'static str,
-    },
-}
-
-impl Build {
-    /// Whether a tool is built in seconds, and not in minutes.
-    pub const fn is_quick(self) -> bool {
-        matches!(self, Self::Go { is_quick: true, .. })
-    }
-}
-
 /// Builds a pinned tool from the `go.mod` of a folder.
 pub(super) fn go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<()> {
     let About { name, variable, version, .. } = tool.can();
