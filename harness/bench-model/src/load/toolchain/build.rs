@@ -13,6 +13,9 @@ use bench_system::cargo::without_own_package;
 use bench_system::foreign_text::bounded;
 use bench_system::probe::host::on_path;
 
+/// The profile of cargo in which what reads a tool's own record is built. Nothing of it is measured.
+pub(super) const READERS_PROFILE: &str = "dev";
+
 /// Builds a pinned tool from the `go.mod` of a folder.
 pub(super) fn go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<()> {
     let About { name, variable, version, .. } = tool.can();
@@ -70,9 +73,8 @@ pub(super) fn reader(tool: LoadTool, package: &str, root: &Path, workspace: &Pat
         "no {package}, which reads the results of {name}, next to it or on the PATH, and no repository to build it \
          from: put it there"
     );
-    // Nothing of it is measured.
     let mut install = cargos(tool, "install")?;
-    install.args(["--profile", "harness", "--path"]).arg(&folder).arg("--root").arg(root);
+    install.args(["--profile", READERS_PROFILE, "--path"]).arg(&folder).arg("--root").arg(root);
     run(&mut install, "cargo", package)
 }
 

@@ -1,6 +1,6 @@
 //! That tools are found where they should be, and what is said of another version.
 
-use super::build::oldest_go;
+use super::build::{READERS_PROFILE, oldest_go};
 use super::*;
 
 fn caveat(name: &str, version: &str) -> Option<String> {
@@ -30,6 +30,13 @@ fn the_pins_are_read_from_go_mod() {
             assert!(oldest_go(&tools.join(folder)).unwrap().starts_with("1."), "{version}");
         }
     }
+}
+
+#[test]
+fn readers_are_built_in_a_profile_that_the_workspace_has() {
+    let manifest = fs::read_to_string(workspace(Path::new("")).join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    assert!(manifest["profile"].get(READERS_PROFILE).is_some(), "{READERS_PROFILE}");
 }
 
 #[test]
