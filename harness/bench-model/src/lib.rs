@@ -28,3 +28,8 @@ pub mod results;
 pub mod target;
 pub mod transport;
 pub mod workload;
+
+/// Whether a field has its default, so that it need not be written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

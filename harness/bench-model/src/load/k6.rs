@@ -10,7 +10,6 @@
 //! counted by itself. k6's samples are read from its CSV; its summary is what it prints, and its dashboard is exported. Each
 //! request costs k6 some ten samples, and its JavaScript engine is an interpreter: see how much of the machine it used.
 
-mod samples;
 mod staged;
 
 use std::collections::BTreeMap;
@@ -21,7 +20,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::samples::Samples;
+use self::staged::Samples;
 use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
 use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;

@@ -5,7 +5,6 @@
 
 pub mod bombardier;
 pub mod k6;
-pub mod latency;
 pub mod level;
 pub mod load_tool;
 pub mod oha;
@@ -19,10 +18,9 @@ pub mod wrk;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::latency::Latency;
 pub use self::level::{Client, Level, Load, UserStage, at};
 use self::load_tool::{About, Driver};
-pub use self::sample::{Bin, LoadSample, OpenWindow};
+pub use self::sample::{Bin, Latency, LoadSample, OpenWindow};
 
 /// A load tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -17,8 +17,7 @@ use serde::Deserialize;
 
 use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
 use super::records::kept::shared;
-use super::records::methods;
-use super::records::{Record, not_sent};
+use super::records::{self, Record, not_sent};
 use super::sample_details::{Connects, Details, MethodLatency};
 use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;
@@ -103,7 +102,7 @@ impl Driver for RpcLoad {
             return Ok(Vec::new());
         }
         let context = || format!("can't read {}", files.requests.display());
-        methods::by_method(&fs::read_to_string(&files.requests).with_context(context)?, records)
+        records::by_method(&fs::read_to_string(&files.requests).with_context(context)?, records)
     }
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {

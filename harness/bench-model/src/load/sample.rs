@@ -2,12 +2,49 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::k6;
-use super::latency::Latency;
 use super::sample_details::Details;
+
+/// A latency distribution, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile, as rpc-load calls it too; `None` where it is not known.
+    #[serde(alias = "p99.9")]
+    pub p999: Option<f64>,
+    /// The slowest request.
+    pub max: f64,
+}
+
+impl Latency {
+    /// The percentiles that a quantile function has.
+    pub(super) fn of(mean: f64, max: f64, quantile: impl Fn(f64) -> Result<f64>) -> Result<Self> {
+        let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(quantile);
+        Ok(Self { mean, p50: p50?, p90: p90?, p99: p99?, p999: Some(p999?), max })
+    }
+
+    /// The percentiles among the points of the quantile function that a tool gave.
+    ///
+    /// # Errors
+    /// It lacks one of them.
+    pub(super) fn given(tool: &str, mean: f64, max: f64, points: &[(f64, f64)]) -> Result<Self> {
+        Self::of(mean, max, |probability| {
+            let found = points.iter().find(|(of, _)| (of - probability).abs() < 1e-9);
+            found.map(|(_, us)| *us).with_context(|| format!("{tool} gave no quantile of {probability}"))
+        })
+    }
+}
 
 /// What a load tool saw of one window.
 #[skip_serializing_none]
@@ -38,7 +75,7 @@ pub struct LoadSample {
     /// What only a load with users has.
     pub staged: Option<Box<k6::Staged>>,
     /// What only some loads have.
-    #[serde(default, skip_serializing_if = "Details::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub details: Details,
 }
 

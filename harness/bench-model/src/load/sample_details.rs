@@ -84,10 +84,3 @@ pub struct MethodLatency {
     /// Latency from when they were due, of those that ended, in microseconds.
     pub latency_us: Latency,
 }
-
-impl Details {
-    /// Whether there is nothing to keep.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}

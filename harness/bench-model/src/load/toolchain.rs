@@ -140,10 +140,11 @@ impl Tool {
     }
 
     fn find_or_build(tool: LoadTool, tools: &Path) -> Result<Self> {
-        let build = tool.can().build;
-        if let Some(found) = Self::find_itself(tool, tools)?
-            && !(matches!(build, Build::Workspace { .. }) && found.source == Source::Pinned)
-        {
+        let About { name, variable, build, .. } = *tool.can();
+        // Whether a program of this workspace is up to date, cargo knows.
+        let is_final =
+            |found: &Self| !matches!(build, Build::Workspace { .. }) || found.source != Source::Pinned;
+        if let Some(found) = Self::find_itself(tool, tools)?.filter(is_final) {
             return Ok(found);
         }
         match build {
@@ -153,7 +154,6 @@ impl Tool {
             Build::Cargo => build::cargo(tool, &cargo_root(tool, tools))?,
             Build::Workspace { package } => build::here(tool, package, &workspace(tools))?,
             Build::Package { install } => {
-                let About { name, variable, .. } = tool.can();
                 bail!("no {name} on the PATH: install it ({install}), or set {variable}=path to it")
             }
         }
@@ -212,16 +212,12 @@ impl Tool {
 
     /// Finds a tool that is not the pinned one: its environment variable's, one next to this program, or the `PATH`'s.
     fn foreign(tool: LoadTool) -> Result<Option<Self>> {
-        let variable = tool.can().variable;
-        let (path, source) = if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
-            let path = PathBuf::from(path);
-            ensure!(path.is_file(), "{variable}={}: there is no such file", path.display());
-            (path, Source::Environment)
-        } else if let Some(path) = installed(tool.name()).or_else(|| on_path(tool.name())) {
-            (path, Source::Path)
-        } else {
-            return Ok(None);
-        };
+        let About { name, variable, .. } = *tool.can();
+        let named = env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let source = if named.is_some() { Source::Environment } else { Source::Path };
+        let found = named.or_else(|| installed(name)).or_else(|| on_path(name));
+        let Some(path) = found else { return Ok(None) };
+        ensure!(path.is_file(), "{variable}={}: there is no such file", path.display());
         let version = own_version(tool, &path)?;
         Self::at(path, tool, version, source).map(Some)
     }

@@ -1,7 +1,7 @@
 //! Whose a late send is, or one that never came: the load tool's own, or the server's, which had all connections
 //! waiting.
 
-use super::{NOT_SENT, Record};
+use super::{NOT_SENT, Record, Sorted};
 use crate::load::Load;
 
 /// All connections are at work from this share of them on: a tool needs a moment between an answer and the next
@@ -26,11 +26,6 @@ pub(super) struct Lateness {
 /// also where the tool does not report when it was sent.
 pub(super) fn lateness(records: &[Record], load: &Load) -> Lateness {
     let most = BUSY * f64::from(load.connections);
-    let sorted = |times: Vec<u64>| {
-        let mut times = times;
-        times.sort_unstable();
-        times
-    };
     let at_work = |record: &Record| match (record.sent_us, record.ended_us) {
         (Some(sent_us), ended_us) => Some((sent_us, ended_us)),
         _ if timed_out(record) => {
@@ -39,9 +34,9 @@ pub(super) fn lateness(records: &[Record], load: &Load) -> Lateness {
         _ => None,
     };
     let held: Vec<(u64, Option<u64>)> = records.iter().filter_map(at_work).collect();
-    let sent = sorted(held.iter().map(|(sent_us, _)| *sent_us).collect());
-    let ended = sorted(held.iter().filter_map(|(_, ended_us)| *ended_us).collect());
-    let before = |times: &[u64], us: u64| times.partition_point(|time| *time < us);
+    let sent = Sorted::new(held.iter().map(|(sent_us, _)| *sent_us));
+    let ended = Sorted::new(held.iter().filter_map(|(_, ended_us)| *ended_us));
+    let before = |times: &Sorted, us: u64| times.0.partition_point(|time| *time < us);
     // Of requests that were sent at the same moment none was under way before it.
     let is_busy = |us: u64| before(&sent, us).saturating_sub(before(&ended, us)) as f64 >= most;
     let is_known = |record: &&Record| record.sent_us.is_some() || record.failure.as_deref() == Some(NOT_SENT);
@@ -51,12 +46,11 @@ pub(super) fn lateness(records: &[Record], load: &Load) -> Lateness {
     let (mut sent_so_far, mut is_servers) = (0, false);
     let mut lateness = Lateness::default();
     for (due_us, sent_us, own_lag_us) in due {
-        match (sent_us, own_lag_us) {
-            (Some(_), Some(own_lag_us)) => lateness.own_us.push(own_lag_us),
-            (None, Some(own_lag_us)) => lateness.held += u64::from(own_lag_us == 0),
-            (_, None) => {}
-        }
-        if own_lag_us.is_some() {
+        if let Some(own_lag_us) = own_lag_us {
+            match sent_us {
+                Some(_) => lateness.own_us.push(own_lag_us),
+                None => lateness.held += u64::from(own_lag_us == 0),
+            }
             continue;
         }
         if sent_so_far <= due_us {

@@ -6,7 +6,6 @@
 pub mod histogram;
 pub mod kept;
 mod lateness;
-pub mod methods;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -15,8 +14,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 
 use self::lateness::lateness;
+use super::sample_details::MethodLatency;
 use super::{Bin, Latency, Load, LoadSample, OpenWindow};
 
 /// Parts that a window is divided into.
@@ -174,24 +175,17 @@ pub fn merged(shares: &[(&[Record], &Load)], load: &Load) -> Result<LoadSample> 
 /// Adds why a host's requests failed. Those that were never sent are its load tool's but for the `held` ones, which are
 /// the server's.
 fn add_failed(failed: &mut BTreeMap<String, u64>, records: &[Record], held: u64) {
-    let mut add = |kind: &str, count: u64| {
-        // A kind is looked up before it is copied: there may be hundreds of thousands.
-        if let Some(known) = failed.get_mut(kind) {
-            *known += count;
-        } else if count > 0 {
-            failed.insert(kind.to_owned(), count);
-        }
-    };
-    let mut not_sent = 0;
+    // A kind is counted before it is copied: there may be hundreds of thousands.
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for kind in records.iter().filter_map(|record| record.failure.as_deref()) {
-        if kind == NOT_SENT {
-            not_sent += 1;
-        } else {
-            add(kind, 1);
+        *counts.entry(kind).or_default() += 1;
+    }
+    let late = counts.remove(NOT_SENT).unwrap_or(0) - held;
+    for (kind, count) in counts.into_iter().chain([(HELD, held), (TOOL_LATE, late)]) {
+        if count > 0 {
+            *failed.entry(kind.to_owned()).or_default() += count;
         }
     }
-    add(HELD, held);
-    add(TOOL_LATE, not_sent - held);
 }
 
 /// The window in parts by when requests were due, so that a change within it is seen. A part without an answer is left
@@ -228,6 +222,39 @@ fn sending_s(records: &[&Record], rate: u32) -> f64 {
     let last_us = records.iter().filter_map(|record| record.sent_us).max().unwrap_or(first_us);
     let due_s = records.len() as f64 / f64::from(rate);
     (last_us.saturating_sub(first_us) as f64 / 1e6 + 1.0 / f64::from(rate)).max(due_s)
+}
+
+/// What is read of a body.
+#[derive(Deserialize)]
+struct Called {
+    method: String,
+}
+
+/// The latency of each method, from the records in the order of their bodies, a body a line. A method of which no
+/// request has a known time is left out. Nothing where only one method is called: that is the load's own latency.
+///
+/// # Errors
+/// A line is no JSON-RPC call.
+pub fn by_method(bodies: &str, records: &[Record]) -> Result<Vec<MethodLatency>> {
+    let mut methods: BTreeMap<String, Vec<&Record>> = BTreeMap::new();
+    for (body, record) in bodies.lines().zip(records) {
+        let called: Called =
+            serde_json::from_str(body).with_context(|| format!("a body is no call: {body}"))?;
+        methods.entry(called.method).or_default().push(record);
+    }
+    if methods.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let latency = |(method, records): (String, Vec<&Record>)| {
+        let waited = Sorted::new(records.iter().filter_map(|record| record.since_due_us()));
+        Some(MethodLatency {
+            method,
+            requests: records.len() as u64,
+            failed: records.iter().filter(|record| record.failure.is_some()).count() as u64,
+            latency_us: waited.latency()?,
+        })
+    };
+    Ok(methods.into_iter().filter_map(latency).collect())
 }
 
 /// Times, sorted, in microseconds.

@@ -73,3 +73,34 @@ fn without_a_known_time_there_is_no_sample() {
     assert!(error.ends_with("failed: 10 x refused"), "{error}");
     assert!(sample(&records, &load(11, 1_000)).unwrap_err().to_string().contains("10 records of 11"));
 }
+
+fn record(place: u64, took_us: u64, failure: Option<&str>) -> Record {
+    Record {
+        intended_us: place * 1_000,
+        sent_us: Some(place * 1_000 + 5),
+        ended_us: Some(place * 1_000 + took_us),
+        own_lag_us: Some(5),
+        bytes_in: 1,
+        failure: failure.map(Into::into),
+    }
+}
+
+#[test]
+fn each_method_has_the_latency_of_its_own_requests_from_when_they_were_due() {
+    let (light, heavy) = (r#"{"method":"getBalance","id":1}"#, r#"{"id":2,"method":"getBlocks"}"#);
+    let bodies = [light, heavy, light, light].join("\n");
+    let records =
+        [record(0, 100, None), record(1, 9_000, None), record(2, 300, Some("timeout")), record(3, 200, None)];
+    let found = by_method(&bodies, &records).unwrap();
+    let seen: Vec<_> = found.iter().map(|of| (of.method.as_str(), of.requests, of.failed)).collect();
+    assert_eq!(seen, [("getBalance", 3, 1), ("getBlocks", 1, 0)]);
+    assert_eq!((found[0].latency_us.p50, found[0].latency_us.max), (200.0, 300.0));
+    assert_eq!(found[1].latency_us.p50, 9_000.0);
+}
+
+#[test]
+fn one_method_alone_is_the_load_and_a_line_that_is_no_call_an_error() {
+    let bodies = r#"{"method":"getBalance"}"#;
+    assert_eq!(by_method(bodies, &[record(0, 100, None)]).unwrap(), []);
+    assert!(by_method("[]", &[record(0, 100, None)]).is_err());
+}
