@@ -1,7 +1,11 @@
-//! Where a server's answers differ from those of the server that is its reference: each place once, and counted.
+//! Answers that were compared under load: with the truth, and with those of the server that is the reference, of which
+//! each place at which they differ is named once, and counted.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
+
+use super::Sample;
 
 /// Places that are kept of one trial. What differs elsewhere still counts as an answer that differs.
 const MOST_KEPT: usize = 100;
@@ -11,6 +15,31 @@ const SHOWN: usize = 120;
 
 /// How a value is written that one of the answers has and the other has not.
 const ABSENT: &str = "absent";
+
+/// Requests of the harness under load, on a connection of its own. The server counts them too.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// Requests sent.
+    pub asked: u64,
+    /// Those answered with HTTP 200, but not with the truth.
+    pub wrong: u64,
+    /// Those without an answer in time, or with another HTTP status.
+    pub unanswered: u64,
+    /// The first wrong answer: the request, its answer, and the true one.
+    #[serde(default, with = "bench_system::foreign_text::maybe")]
+    pub first_wrong: Option<String>,
+}
+
+/// The answers of several samples that were compared with the truth, where any were.
+pub fn checked_answers<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Checked> {
+    samples.filter_map(|sample| sample.checked.clone()).reduce(|sum, checked| Checked {
+        asked: sum.asked + checked.asked,
+        wrong: sum.wrong + checked.wrong,
+        unanswered: sum.unanswered + checked.unanswered,
+        first_wrong: sum.first_wrong.or(checked.first_wrong),
+    })
+}
 
 /// Answers that were compared with a reference's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

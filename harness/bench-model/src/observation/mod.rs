@@ -1,6 +1,5 @@
 //! The result of one trial. A failure is an observation too: it is recorded with its reason and never becomes a zero.
 
-mod checked;
 mod differences;
 mod sample_figures;
 
@@ -22,8 +21,7 @@ use bench_system::probe::threads::ThreadUse;
 use bench_system::probe::wire::Wire;
 use bench_system::readable_numbers::count;
 
-pub use checked::{Checked, checked_answers};
-pub use differences::{Difference, Differences};
+pub use differences::{Checked, Difference, Differences, checked_answers};
 
 /// What passes packets on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -297,10 +295,8 @@ impl Outcome {
 
     /// The sample, where the trial was measured.
     pub fn sample(&self) -> Option<&Sample> {
-        match self {
-            Self::Completed(sample) => Some(sample),
-            _ => None,
-        }
+        let Self::Completed(sample) = self else { return None };
+        Some(sample)
     }
 
     /// What was counted, also where the trial gave no figure: for the analysis of causes.
