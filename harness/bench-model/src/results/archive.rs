@@ -50,12 +50,10 @@ fn unpack(archive: &Path, to: &Path) -> io::Result<()> {
     let outside = to.canonicalize()?;
     let draft =
         tempfile::Builder::new().prefix(".stages-").tempdir_in(outside.parent().unwrap_or(&outside))?;
-    in_archive(
-        archive,
-        |path, file| {
-            if is_of_stage(path) { file.unpack_in(draft.path()).map(drop) } else { Ok(()) }
-        },
-    )?;
+    in_archive(archive, |path, file| match is_of_stage(path) {
+        true => file.unpack_in(draft.path()).map(drop),
+        false => Ok(()),
+    })?;
     for stage in fs::read_dir(draft.path())? {
         let stage = stage?;
         let place = to.join(stage.file_name());
@@ -67,13 +65,9 @@ fn unpack(archive: &Path, to: &Path) -> io::Result<()> {
     }
     // A folder that was there already may be another version's: without its file of lines it would count as one without
     // trials.
-    match missing()? {
-        None => Ok(()),
-        Some(path) => Err(io::Error::other(format!(
-            "there is no {}: remove its folder, so that it is unpacked again",
-            path.display()
-        ))),
-    }
+    let Some(path) = missing()? else { return Ok(()) };
+    let path = path.display();
+    Err(io::Error::other(format!("there is no {path}: remove its folder, so that it is unpacked again")))
 }
 
 /// Whether a file of an archive is in a folder, as those of stages are.
@@ -182,13 +176,8 @@ pub(super) fn holds(archive: &Path, folder: &Path, files: &[PathBuf]) -> io::Res
         }
         Ok(())
     })?;
-    match left.first() {
-        None => Ok(()),
-        Some(path) => Err(io::Error::other(format!(
-            "the archive does not hold {} as it is",
-            folder.join(path).display()
-        ))),
-    }
+    let Some(path) = left.first() else { return Ok(()) };
+    Err(io::Error::other(format!("the archive does not hold {} as it is", folder.join(path).display())))
 }
 
 /// Opens a file of lines, packed or not; `None` where there is neither. Anything but a file, such as a device, holds no

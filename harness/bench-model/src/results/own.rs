@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::lock::LOCK;
 use super::{CEILINGS, ENVIRONMENT, OBSERVATIONS, PLAN, REMEDY, SEARCHES, SLO_PLAN, TOOL_OUTPUT};
+use crate::load::LoadTool;
 
 /// What is written into a folder before its plan is.
 const BEFORE_PLAN: [&str; 5] = ["campaign.toml", ENVIRONMENT, SEARCHES, SLO_PLAN, REMEDY];
@@ -17,16 +18,8 @@ const BEFORE_PLAN: [&str; 5] = ["campaign.toml", ENVIRONMENT, SEARCHES, SLO_PLAN
 /// What the names of files in the folder of tools' output begin with that belong to no trial.
 const OF_NO_TRIAL: [&str; 5] = ["in-process-b", "counts-", "instructions-", "callgrind-", "reference-"];
 
-/// The names of those that have one name.
-const NAMED: [&str; 7] = [
-    "ready.stderr",
-    "ready.upstream.stderr",
-    "remedy.stderr",
-    "server.stderr",
-    "bombardier.template",
-    "wrk.lua",
-    "k6.js",
-];
+/// The names of those that have one name; what a load tool reads in every load is another.
+const NAMED: [&str; 4] = ["ready.stderr", "ready.upstream.stderr", "remedy.stderr", "server.stderr"];
 
 /// The ending of the folder of a load that several hosts put on.
 pub const OF_HOSTS: &str = ".hosts";
@@ -34,7 +27,8 @@ pub const OF_HOSTS: &str = ".hosts";
 /// Files and folders to be removed.
 #[derive(Debug, Default)]
 pub(crate) struct Removal {
-    files: Vec<PathBuf>,
+    /// Plain files.
+    pub files: Vec<PathBuf>,
     /// Those inside of others first.
     folders: Vec<PathBuf>,
 }
@@ -64,11 +58,6 @@ impl Removal {
         }
         self.folders.push(folder.to_owned());
         Ok(())
-    }
-
-    /// A plain file.
-    pub fn file(&mut self, path: PathBuf) {
-        self.files.push(path);
     }
 
     /// What tools printed, in that folder of a run: the files with names that the harness gives. Others stay, and the
@@ -179,7 +168,9 @@ fn is_tool_output(name: &str) -> bool {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         Some(number.len() >= 4 && is_number(number) && is_number(block))
     };
+    let mut templates = LoadTool::ALL.iter().filter_map(|tool| tool.can().template);
     NAMED.contains(&name)
+        || templates.any(|(template, _)| template == name)
         || OF_NO_TRIAL.iter().any(|prefix| name.starts_with(prefix))
         || of_trial().unwrap_or(false)
 }
@@ -214,7 +205,6 @@ pub(super) fn kind_of(path: &Path) -> Result<fs::FileType> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::LoadTool;
 
     fn with_files(folder: &Path, files: &[&str]) {
         for file in files {
@@ -299,12 +289,14 @@ mod tests {
 
     #[test]
     fn names_of_tools_output_are_known() {
-        for tool in LoadTool::ALL {
-            assert!(tool.can().template.is_none_or(|(name, _)| is_tool_output(name)));
-        }
-        for name in
-            ["0001-b1-actix-getBalance-c3.json", "12345-b12-a-b-r5-oha.hosts", "in-process-b1-a.ndjson"]
-        {
+        for name in [
+            "0001-b1-actix-getBalance-c3.json",
+            "12345-b12-a-b-r5-oha.hosts",
+            "in-process-b1-a.ndjson",
+            "bombardier.template",
+            "wrk.lua",
+            "k6.js",
+        ] {
             assert!(is_tool_output(name), "{name}");
         }
         for name in ["mine", "1-b1-x", "0001-bx-x", "0001-b1", "-b1-x", "0001-b-x", "notes-b1-x"] {

@@ -35,7 +35,7 @@ impl RunFolder {
             let path = self.0.join(name);
             let Ok(found) = path.symlink_metadata() else { continue };
             ensure!(found.is_file(), "{} is no plain file; remove it", path.display());
-            removal.file(path);
+            removal.files.push(path);
         }
         removal.carry_out()
     }
@@ -173,7 +173,7 @@ impl Contents {
     /// reading them.
     fn remove(&self, run: &Path) -> Result<()> {
         let mut removal = Removal::default();
-        self.own.iter().chain(&self.unneeded).for_each(|path| removal.file(run.join(path)));
+        removal.files.extend(self.own.iter().chain(&self.unneeded).map(|path| run.join(path)));
         self.tool_outputs.iter().try_for_each(|path| removal.tool_output(&run.join(path)))?;
         removal.carry_out()
     }
