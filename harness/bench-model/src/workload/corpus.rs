@@ -1,7 +1,6 @@
 //! A corpus: requests from a file, a JSON-RPC call a line, as they were recorded or as a person wrote them.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -12,19 +11,20 @@ use serde_json::value::RawValue;
 use super::drawn_params::Params;
 use super::mix::check_call;
 use super::text_file::{Lines, TextFile};
-use super::truth::{Differing, Expected};
+use super::truth::Expected;
 
 /// Requests in a file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Corpus {
+    /// What answers must be to requests that do not say so themselves.
+    pub expected: Expected,
     /// The file.
     pub requests: TextFile,
     /// In which order they are sent.
     pub order: Order,
-    /// What answers must be to requests that do not say so themselves.
-    pub expected: Expected,
     /// What its lines name of files and servers, as found: schemas by their paths as these stand in the lines, and
     /// references by their servers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub found: BTreeMap<String, Expected>,
 }
 
@@ -98,19 +98,14 @@ impl Corpus {
             .locate(folder, |line| {
                 let Some(mut expected) = Call::parse(line)?.expected else { return Ok(()) };
                 let Some(name) = name(&expected) else { return Ok(()) };
-                match found.entry(name) {
-                    Entry::Vacant(new) => {
-                        expected.locate(folder).context("field expected")?;
-                        new.insert(expected);
-                    }
-                    Entry::Occupied(mut known) => {
-                        if let (Some(reference), Some(known)) =
-                            (expected.reference(), known.get_mut().reference())
-                            && reference.differences == Differing::Counted
-                        {
-                            known.differences = Differing::Counted;
-                        }
-                    }
+                let Some(known) = found.get_mut(&name) else {
+                    expected.locate(folder).context("field expected")?;
+                    found.insert(name, expected);
+                    return Ok(());
+                };
+                if let (Some(known), Some(again)) = (known.reference(), expected.reference()) {
+                    // Counted for all lines where it is for one.
+                    known.differences = known.differences.max(again.differences);
                 }
                 Ok(())
             })
@@ -180,21 +175,19 @@ impl InOrder {
 
     /// The next request, and the number of its line.
     pub(super) fn next_call(&mut self) -> Result<(u64, Call)> {
+        let path = &self.corpus.requests.path;
         let mut begun_again = false;
         loop {
-            match self.lines.next_line()? {
-                Some(line) if line.is_empty() => {}
-                Some(line) => {
-                    let number = self.lines.number;
-                    let call = self.corpus.call(&line);
-                    let path = self.corpus.requests.path.display();
-                    return Ok((number, call.with_context(|| format!("{path}:{number}"))?));
-                }
-                None => {
-                    ensure!(!begun_again, "{}: has no line", self.corpus.requests.path.display());
-                    begun_again = true;
-                    self.lines = Lines::open(&self.corpus.requests.path)?;
-                }
+            let Some(line) = self.lines.next_line()? else {
+                ensure!(!begun_again, "{}: has no line", path.display());
+                begun_again = true;
+                self.lines = Lines::open(path)?;
+                continue;
+            };
+            if !line.is_empty() {
+                let number = self.lines.number;
+                let call = self.corpus.call(&line).with_context(|| format!("{}:{number}", path.display()))?;
+                return Ok((number, call));
             }
         }
     }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 use validator_state::{Ledger, SeededSpec, State};
@@ -32,18 +32,21 @@ pub use truth::{Differing, Expected, Reference, Truth};
 
 /// Requests, and where their true answers come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "Written")]
 pub struct Workload {
     /// The file's name without its ending.
     pub name: String,
     /// Its requests.
+    #[serde(flatten)]
     pub traffic: Traffic,
     /// One paragraph: what this workload shows.
     pub why: String,
 }
 
 /// The requests of a workload.
-#[derive(Debug, Clone, PartialEq)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Traffic {
     /// The same request each time.
     One {
@@ -55,14 +58,18 @@ pub enum Traffic {
         needs_slots: Option<u64>,
     },
     /// Requests drawn by their weights.
+    #[serde(serialize_with = "as_tables")]
     Mix(Vec<Request>),
     /// The requests of a file.
     Corpus(Corpus),
 }
 
+fn as_tables<S: Serializer>(mix: &[Request], serializer: S) -> Result<S::Ok, S::Error> {
+    BTreeMap::from([("request", mix)]).serialize(serializer)
+}
+
 /// A workload as it stands in a file: `body` or `requests` with `expected`, or a list of `[[request]]`.
-#[skip_serializing_none]
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     #[serde(default)]
@@ -71,12 +78,12 @@ struct Written {
     #[serde(alias = "expect")]
     expected: Option<Expected>,
     needs_slots: Option<u64>,
-    #[serde(default, rename = "request", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "request")]
     mix: Vec<Request>,
     requests: Option<TextFile>,
     order: Option<Order>,
     /// In a plan: the schemas and servers that lines of the file name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     found: BTreeMap<String, Expected>,
     why: String,
 }
@@ -139,26 +146,6 @@ impl TryFrom<Written> for Workload {
             }
         };
         Ok(Self { name, traffic: traffic?, why })
-    }
-}
-
-impl From<Workload> for Written {
-    fn from(workload: Workload) -> Self {
-        let Workload { name, traffic, why } = workload;
-        let empty = Self { name, why, ..Self::default() };
-        match traffic {
-            Traffic::One { body, expected, needs_slots } => {
-                Self { body: Some(body), expected: Some(expected), needs_slots, ..empty }
-            }
-            Traffic::Mix(mix) => Self { mix, ..empty },
-            Traffic::Corpus(Corpus { requests, order, expected, found }) => Self {
-                requests: Some(requests),
-                order: Some(order),
-                expected: Some(expected),
-                found,
-                ..empty
-            },
-        }
     }
 }
 

@@ -30,24 +30,10 @@ const MOST_KNOWN: usize = 50;
 #[derive(Debug, Clone)]
 pub struct RequestSource(Kind);
 
-/// What is stated of an answer.
-#[derive(Debug, Clone)]
-struct Stated {
-    truth: Truth,
-    /// An answer that is right: to the letter, where a person wrote it.
-    answer: String,
-}
-
-impl From<Truth> for Stated {
-    fn from(truth: Truth) -> Self {
-        Self { answer: truth.example().to_string(), truth }
-    }
-}
-
 #[derive(Debug, Clone)]
 enum Kind {
-    /// One request, and what makes its answer right where that was stated.
-    One { body: String, stated: Option<Stated> },
+    /// One request, and what makes its answer right where that was stated; to the letter, where a person wrote it.
+    One { body: String, stated: Option<Truth>, answer: Option<String> },
     /// Requests, each with the sum of the weights up to its own, and the ledger's accounts where one is about them.
     Mix { requests: Vec<(u64, Call)>, accounts: Vec<Pubkey> },
     /// The requests of a file, in its order.
@@ -70,11 +56,12 @@ impl RequestSource {
                     ledger.slots
                 );
                 let request: Value = serde_json::from_str(body).context("field body: not JSON")?;
-                let mut stated: Option<Stated> = expected.truth(&request["id"]).map(Into::into);
-                if let (Some(stated), Expected::Answer(text, _)) = (&mut stated, expected) {
-                    stated.answer.clone_from(text);
-                }
-                return Ok(Self(Kind::One { body: body.clone(), stated }));
+                let (body, stated) = (body.clone(), expected.truth(&request["id"]));
+                let answer = match expected {
+                    Expected::Answer(text, _) => Some(text.clone()),
+                    _ => None,
+                };
+                return Ok(Self(Kind::One { body, stated, answer }));
             }
             Traffic::Corpus(corpus) if corpus.order == Order::File => {
                 corpus.requests.check_unchanged()?;
@@ -100,7 +87,7 @@ impl RequestSource {
 
     /// One request for ever, whose true answer is known.
     pub fn one(body: String, truth: Truth) -> Self {
-        Self(Kind::One { body, stated: Some(truth.into()) })
+        Self(Kind::One { body, stated: Some(truth), answer: None })
     }
 
     /// The calls that say the newest numbers, which the requests are about, each once.
@@ -247,7 +234,9 @@ pub struct DrawnRequest {
     /// Which request of the workload it is, from 0; of a file the number of its line.
     pub request: usize,
     /// What makes an answer right, where that is stated.
-    stated: Option<Stated>,
+    stated: Option<Truth>,
+    /// An answer that is right, where a person wrote it.
+    answer: Option<String>,
 }
 
 impl Stream {
@@ -287,15 +276,15 @@ impl Stream {
     fn request_of(&mut self, request: usize) -> DrawnRequest {
         let mut body = String::with_capacity(128);
         self.write(request, &mut body);
-        let stated = match &self.source.0 {
-            Kind::One { stated, .. } => stated.clone(),
+        let (stated, answer) = match &self.source.0 {
+            Kind::One { stated, answer, .. } => (stated.clone(), answer.clone()),
             Kind::Mix { requests, .. } => {
                 let expected = requests.get(request).and_then(|(_, call)| call.expected.as_ref());
-                expected.and_then(|expected| expected.truth(&self.sent.into())).map(Into::into)
+                (expected.and_then(|expected| expected.truth(&self.sent.into())), None)
             }
-            Kind::File(_) => None,
+            Kind::File(_) => (None, None),
         };
-        DrawnRequest { body, request, stated }
+        DrawnRequest { body, request, stated, answer }
     }
 
     fn write(&mut self, request: usize, out: &mut String) {
@@ -322,15 +311,16 @@ impl Iterator for Stream {
         }
         let mut body = String::with_capacity(128);
         let (line, call) = self.write_line(&mut body)?;
-        let stated = call.expected.and_then(|expected| expected.truth(&self.sent.into())).map(Into::into);
-        Some(DrawnRequest { body, request: line as usize, stated })
+        let stated = call.expected.and_then(|expected| expected.truth(&self.sent.into()));
+        Some(DrawnRequest { body, request: line as usize, stated, answer: None })
     }
 }
 
 impl DrawnRequest {
     /// The body, and an answer that is right, where what makes it so is stated.
     pub fn into_opening(self) -> (String, Option<String>) {
-        (self.body, self.stated.map(|stated| stated.answer))
+        let example = || self.stated.map(|truth| truth.example().to_string());
+        (self.body, self.answer.or_else(example))
     }
 
     /// What makes an answer right: what was stated, or the answer of this state's ledger.
@@ -338,8 +328,8 @@ impl DrawnRequest {
     /// # Errors
     /// The ledger answers with an error.
     pub fn truth(&self, state: &State) -> Result<Truth> {
-        if let Some(stated) = &self.stated {
-            return Ok(stated.truth.clone());
+        if let Some(truth) = &self.stated {
+            return Ok(truth.clone());
         }
         let mut out = Vec::new();
         typed_rpc::answer(state, &self.body, &mut out);

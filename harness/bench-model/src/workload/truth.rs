@@ -39,7 +39,7 @@ pub enum Expected {
 }
 
 /// What an answer is that differs from that of a reference.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Differing {
     /// Wrong, so that its trial gives no figure.
@@ -47,12 +47,6 @@ pub enum Differing {
     Wrong,
     /// Counted, and listed in the report: to find where two servers differ.
     Counted,
-}
-
-impl Differing {
-    fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A server whose answers others are compared with.
@@ -129,7 +123,7 @@ struct Table {
     rises: Option<String>,
     schema: Option<Schema>,
     reference: Option<Reference>,
-    #[serde(default, skip_serializing_if = "Differing::is_usual")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     differences: Differing,
     #[serde(flatten)]
     leeway: Leeway,
@@ -149,7 +143,7 @@ impl TryFrom<Written> for Expected {
             Written::Table(table) => *table,
         };
         let Table { answer, result, rises, schema, reference, differences, leeway } = table;
-        if reference.is_none() && !differences.is_usual() {
+        if reference.is_none() && !crate::is_default(&differences) {
             return Err("differences goes with reference; leave it out".to_owned());
         }
         let wrong = leeway.pointers().chain(&rises).find(|pointer| !pointer.starts_with('/'));
@@ -194,39 +188,33 @@ impl From<Expected> for Written {
 impl Expected {
     /// What makes the answer to a request with this id right, where that is stated; `None` where the ledger says it.
     pub(super) fn truth(&self, id: &Value) -> Option<Truth> {
+        let is = |answer: Value, leeway: &Leeway| Truth::Is { answer, leeway: leeway.clone() };
+        let id = id.clone();
         Some(match self {
             Self::Ledger => return None,
-            Self::Answer(text, leeway) => Truth::Is {
-                answer: serde_json::from_str(text).unwrap_or(Value::Null),
-                leeway: leeway.clone(),
-            },
-            Self::Result(result, leeway) => Truth::Is {
-                answer: json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-                leeway: leeway.clone(),
-            },
-            Self::NoError => Truth::Result { id: id.clone(), rises: None },
-            Self::Rises(pointer) => Truth::Result { id: id.clone(), rises: Some(pointer.clone()) },
-            Self::Schema(schema) => Truth::Fits { id: id.clone(), schema: schema.clone() },
+            Self::Answer(text, leeway) => is(serde_json::from_str(text).unwrap_or_default(), leeway),
+            Self::Result(result, leeway) => {
+                is(json!({ "jsonrpc": "2.0", "id": id, "result": result }), leeway)
+            }
+            Self::NoError => Truth::Result { id, rises: None },
+            Self::Rises(pointer) => Truth::Result { id, rises: Some(pointer.clone()) },
+            Self::Schema(schema) => Truth::Fits { id, schema: schema.clone() },
             Self::Reference(reference, leeway) => {
-                Truth::AsOf { id: id.clone(), reference: reference.clone(), leeway: leeway.clone() }
+                Truth::AsOf { id, reference: reference.clone(), leeway: leeway.clone() }
             }
         })
     }
 
     /// Finds the schema that it names, from the workload's folder.
     pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
-        match self {
-            Self::Schema(schema) => schema.locate(folder),
-            _ => Ok(()),
-        }
+        let Self::Schema(schema) = self else { return Ok(()) };
+        schema.locate(folder)
     }
 
     /// The server that it names, where it does.
     pub fn reference(&mut self) -> Option<&mut Reference> {
-        match self {
-            Self::Reference(reference, _) => Some(reference),
-            _ => None,
-        }
+        let Self::Reference(reference, _) = self else { return None };
+        Some(reference)
     }
 }
 
