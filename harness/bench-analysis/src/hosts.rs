@@ -10,7 +10,7 @@ use bench_model::figure::Figure;
 use bench_model::load::LoadSample;
 use bench_model::load::sample_details::HostShare;
 use bench_model::observation::Observation;
-use bench_stats::{Estimate, Paired, holm, median};
+use bench_stats::{Estimate, Ranked, holm, median};
 
 /// By how much a host's mean latency must differ from that of the others to be worth a reader's time, where it surely
 /// does.
@@ -64,8 +64,8 @@ pub fn hosts(observations: &[Observation]) -> Vec<HostSummary> {
     for host in trials.iter().flatten() {
         ranks.entry(host.rank).or_default().push(host);
     }
-    let ratios: Vec<Option<Paired>> =
-        ranks.keys().map(|rank| Paired::new(&differences(&trials, *rank))).collect();
+    let ratios: Vec<Option<Ranked>> =
+        ranks.keys().map(|rank| Ranked::paired(&differences(&trials, *rank))).collect();
     let p_values: Vec<(usize, f64)> = ratios
         .iter()
         .enumerate()

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::verdict::{Better, Demand, Finding};
-use bench_stats::{FAMILY_ERROR, Paired, holm, least_count, nominal_level};
+use bench_stats::{FAMILY_ERROR, Ranked, holm, least_count, nominal_level};
 
 /// The data of a comparison that is to be judged. Blocks are numbered anew, from 1, without those that were lost to the
 /// machine and are run again.
@@ -138,7 +138,7 @@ impl<'a> Replay<'a> {
 
     /// One figure of every open comparison. Each figure is a family of its own.
     fn judge(&mut self, blocks: u32, open: &[usize], figure: usize, better: Better) {
-        let paired: BTreeMap<usize, Paired> = open
+        let paired: BTreeMap<usize, Ranked> = open
             .iter()
             .filter_map(|&index| Some((index, paired(&self.data[index].log_ratios[figure], blocks)?)))
             .collect();
@@ -164,8 +164,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-fn paired(log_ratios: &BTreeMap<u32, f64>, blocks: u32) -> Option<Paired> {
-    Paired::new(&log_ratios.range(..=blocks).map(|(_, ratio)| *ratio).collect::<Vec<f64>>())
+fn paired(log_ratios: &BTreeMap<u32, f64>, blocks: u32) -> Option<Ranked> {
+    Ranked::paired(&log_ratios.range(..=blocks).map(|(_, ratio)| *ratio).collect::<Vec<f64>>())
 }
 
 #[cfg(test)]

@@ -46,4 +46,4 @@ pub use latency_course::LatencyMoment;
 pub use observed::{Lost, Observed, invalid_reason, log_ratios, valid};
 pub use summary::{Bound, SUMMARY_VERSION, SamplingCores, Summary, summarize};
 pub use timeline::Moment;
-pub use verdict::{Better, Demand, Finding, LogRatio, Verdict};
+pub use verdict::{Better, Demand, Finding, Verdict};

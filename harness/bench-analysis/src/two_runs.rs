@@ -3,12 +3,12 @@
 
 use std::fmt::Display;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 use super::comparison::{JUDGED, demand};
 use super::observed::{Observed, Samples, log_ratios};
 use super::summary::{Summary, summarize};
-use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
+use super::verdict::{Better, Demand, Finding, Verdict};
 use bench_model::config::{Percent, Placement};
 use bench_model::figure::Figure;
 use bench_model::load::Level;
@@ -16,7 +16,7 @@ use bench_model::observation::Observation;
 use bench_model::plan::Plan;
 use bench_model::results::Conditions;
 use bench_model::workload::Workload;
-use bench_stats::{CONFIDENCE, Estimate, FAMILY_ERROR, Unpaired, holm};
+use bench_stats::{Estimate, FAMILY_ERROR, Judged, Ranked, holm};
 
 /// A run with all that was observed in it.
 #[derive(Debug, Clone)]
@@ -169,10 +169,7 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
         reference: reference.map(str::to_owned),
         relative,
         margin: runs.after.plan.campaign.margin,
-        invalid_trials: Both {
-            before: invalid_trials(&observed.before),
-            after: invalid_trials(&observed.after),
-        },
+        invalid_trials: observed.map(invalid_trials),
         unshared: Both {
             before: unshared(&runs.before.plan, &runs.after.plan),
             after: unshared(&runs.after.plan, &runs.before.plan),
@@ -206,40 +203,27 @@ fn changes<'a>(
         level: place.2,
         rate,
         cpu,
-        p99_ratio: p99_ratio(&logs(place, Figure::P99Us)),
+        p99_ratio: unpaired(&logs(place, Figure::P99Us)).map(|logs| logs.at_confidence().map(f64::exp)),
         blocks: rates.map(Vec::len),
     };
     places.iter().zip(&rates).zip(judged).map(changed).collect()
 }
 
-fn p99_ratio(logs: &Both<Vec<f64>>) -> Option<Estimate> {
-    let unpaired = Unpaired::new(&logs.after, &logs.before)?;
-    let estimate = Estimate { value: unpaired.estimate(), interval: unpaired.interval(1.0 - CONFIDENCE) };
-    Some(estimate.map(f64::exp))
+fn unpaired(logs: &Both<Vec<f64>>) -> Option<Ranked> {
+    Ranked::unpaired(&logs.after, &logs.before)
 }
 
 /// Findings on one figure, the error shared by Holm's procedure. Cells that were not measured stay in the family: its
 /// size must not depend on what was observed.
 fn judge(logs: &[Both<Vec<f64>>], better: Better, demand: Demand) -> Vec<Option<Finding>> {
-    let unpaired: Vec<Option<Unpaired>> =
-        logs.iter().map(|logs| Unpaired::new(&logs.after, &logs.before)).collect();
-    let p_value =
-        |(index, unpaired): (usize, &Option<Unpaired>)| Some((index, unpaired.as_ref()?.p_value(0.0)));
-    let open: Vec<(usize, f64)> = unpaired.iter().enumerate().filter_map(p_value).collect();
+    let ranked: Vec<Option<Ranked>> = logs.iter().map(unpaired).collect();
+    let p_value = |(index, ranked): (usize, &Option<Ranked>)| Some((index, ranked.as_ref()?.p_value(0.0)));
+    let open: Vec<(usize, f64)> = ranked.iter().enumerate().filter_map(p_value).collect();
     let mut findings = vec![None; logs.len()];
-    for judged in holm(&open, 0, logs.len(), |alpha| alpha) {
-        let counts = logs[judged.index].map(Vec::len);
-        findings[judged.index] = unpaired[judged.index].as_ref().map(|unpaired| {
-            let log_ratio = LogRatio {
-                estimate: unpaired.estimate(),
-                interval: unpaired.interval(judged.level),
-                inner: unpaired.interval(2.0 * judged.level),
-                // The harmonic mean: two runs of that many blocks each would give an interval as wide.
-                blocks: 2 * counts.before * counts.after / (counts.before + counts.after),
-                least: (1..).find(|each| smallest_p(*each, *each) <= judged.level).unwrap_or(usize::MAX),
-            };
-            Finding::read(log_ratio, judged.level, better, demand)
-        });
+    for Judged { index, level, .. } in holm(&open, 0, logs.len(), |alpha| alpha) {
+        let least = (1..).find(|each| smallest_p(*each, *each) <= level).unwrap_or(usize::MAX);
+        findings[index] =
+            ranked[index].as_ref().map(|ranked| Finding::read(ranked, least, level, better, demand));
     }
     findings
 }
@@ -304,13 +288,12 @@ fn common_places(runs: Both<&Measured>) -> Result<Vec<CellKey<'_>>> {
             places.extend(common.map(|server| (server.as_str(), workload.as_str(), level)));
         }
     }
-    if places.is_empty() {
-        bail!(
-            "{} and {} have no cell in common: no server with the same workload and load",
-            runs.before.name,
-            runs.after.name
-        );
-    }
+    ensure!(
+        !places.is_empty(),
+        "{} and {} have no cell in common: no server with the same workload and load",
+        runs.before.name,
+        runs.after.name
+    );
     Ok(places)
 }
 
@@ -321,7 +304,7 @@ fn same_task(runs: Both<&Measured>, places: &[CellKey<'_>]) -> Result<()> {
         same(runs, what, before, after)?;
     }
     for (_, name, _) in places {
-        let workloads = runs.map(|run| run.plan.workloads.iter().find(|workload| workload.name == *name));
+        let workloads = runs.map(|run| run.plan.workload(name).ok());
         let words = workloads.map(|workload| workload.map(Workload::words).unwrap_or_default());
         same(runs, &format!("the request of {name}"), &words.before, &words.after)?;
         let body = workloads.map(|workload| workload.and_then(|w| w.body().ok()).unwrap_or_default());

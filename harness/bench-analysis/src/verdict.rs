@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use bench_stats::{Estimate, Paired, blocks_for, least_count};
+use bench_stats::{Estimate, Ranked, blocks_for, least_count};
 
 /// What a comparison shows of the first server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,21 +46,6 @@ pub struct Demand {
     pub precision: Option<f64>,
 }
 
-/// The natural logarithm of a ratio as an analysis of blocks gives it, paired or not.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LogRatio {
-    /// The estimate.
-    pub estimate: f64,
-    /// Its interval at the level that it is judged at; none where there are too few blocks.
-    pub interval: Option<(f64, f64)>,
-    /// Its interval at twice that level.
-    pub inner: Option<(f64, f64)>,
-    /// Blocks that it comes from; of two runs, as many in each as would give an interval as wide.
-    pub blocks: usize,
-    /// The fewest blocks that give an interval at that level.
-    pub least: usize,
-}
-
 /// The ratio of a figure between two servers, and its verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -82,16 +67,13 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Before the first interim analysis there is an estimate and no verdict.
-    pub fn unseen(paired: &Paired, least: usize) -> Self {
-        Self::estimated(paired.estimate(), paired.count(), least)
-    }
-
-    fn estimated(log_ratio: f64, blocks: usize, least: usize) -> Self {
+    /// Before the first interim analysis there is an estimate and no verdict. `least` is the fewest blocks that give an
+    /// interval.
+    pub fn unseen(ranked: &Ranked, least: usize) -> Self {
         Self {
-            ratio: Estimate { value: log_ratio.exp(), interval: None },
+            ratio: Estimate { value: ranked.estimate().exp(), interval: None },
             confidence: None,
-            blocks,
+            blocks: ranked.count(),
             verdict: Verdict::Inconclusive,
             surely_small: false,
             answered: false,
@@ -99,27 +81,21 @@ impl Finding {
         }
     }
 
-    /// From the logarithms of ratios, judged at a two-sided error of `level`.
-    pub fn of(paired: &Paired, level: f64, better: Better, demand: Demand) -> Self {
-        let log_ratio = LogRatio {
-            estimate: paired.estimate(),
-            interval: paired.interval(level),
-            inner: paired.interval(2.0 * level),
-            blocks: paired.count(),
-            least: least_count(level),
-        };
-        Self::read(log_ratio, level, better, demand)
+    /// From the logarithms of ratios, paired by block and judged at a two-sided error of `level`.
+    pub fn of(paired: &Ranked, level: f64, better: Better, demand: Demand) -> Self {
+        Self::read(paired, least_count(level), level, better, demand)
     }
 
-    /// From the logarithm of a ratio with its intervals at a two-sided error of `level`.
-    pub fn read(log_ratio: LogRatio, level: f64, better: Better, demand: Demand) -> Self {
-        let LogRatio { estimate, interval, inner, blocks, least } = log_ratio;
-        let Some((low, high)) = interval else {
-            return Self { confidence: Some(1.0 - level), ..Self::estimated(estimate, blocks, least) };
+    /// From the logarithms of ratios, paired or not, of which at least `least` blocks give an interval at a two-sided
+    /// error of `level`.
+    pub fn read(ranked: &Ranked, least: usize, level: f64, better: Better, demand: Demand) -> Self {
+        let Some((low, high)) = ranked.interval(level) else {
+            return Self { confidence: Some(1.0 - level), ..Self::unseen(ranked, least) };
         };
+        let (estimate, blocks) = (ranked.estimate(), ranked.count());
         let margin = demand.margin.ln_1p();
         // Equivalence is judged at twice the error.
-        let inner = inner.unwrap_or((low, high));
+        let inner = ranked.interval(2.0 * level).unwrap_or((low, high));
         let within = |(low, high): (f64, f64)| -margin < low && high < margin;
         let verdict = if low > margin || high < -margin {
             if (low > 0.0) == (better == Better::More) { Verdict::Faster } else { Verdict::Slower }
@@ -186,9 +162,9 @@ mod tests {
     const DEMAND: Demand = Demand { margin: 0.02, precision: None };
 
     /// Twelve log ratios around a centre, spread evenly over twice `spread`.
-    fn around(centre: f64, spread: f64) -> Paired {
+    fn around(centre: f64, spread: f64) -> Ranked {
         let step = |index: u32| centre + spread * (f64::from(index) / 5.5 - 1.0);
-        Paired::new(&(0..12).map(step).collect::<Vec<f64>>()).unwrap()
+        Ranked::paired(&(0..12).map(step).collect::<Vec<f64>>()).unwrap()
     }
 
     fn verdict(centre: f64, spread: f64, better: Better) -> Verdict {
@@ -231,7 +207,7 @@ mod tests {
         let finding = Finding::of(&around(0.0, 0.1), 0.05, Better::More, DEMAND);
         let needed = finding.blocks_needed.unwrap();
         assert!((40..200).contains(&needed), "{needed}");
-        let few = Finding::of(&Paired::new(&[0.5; 4]).unwrap(), 0.05, Better::More, DEMAND);
+        let few = Finding::of(&Ranked::paired(&[0.5; 4]).unwrap(), 0.05, Better::More, DEMAND);
         assert_eq!(
             (few.verdict, few.ratio.interval, few.blocks_needed),
             (Verdict::Inconclusive, None, Some(6))

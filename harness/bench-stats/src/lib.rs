@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 
 pub use binomial::binomial_interval;
 pub use group_sequential::{blocks_for, nominal_level};
+pub use inversion::Ranked;
 pub use line::{Line, Weighted, line, line_residual, reached, slope};
 pub use multiplicity::{FAMILY_ERROR, Judged, holm};
-pub use paired::{Paired, least_count, standard_error};
+pub use paired::{least_count, standard_error};
 pub use random_effects::{LEAST_RUNS, RandomEffects, RunEstimate, random_effects};
-pub use unpaired::Unpaired;
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -75,11 +75,11 @@ fn order_interval(sorted: &[f64]) -> Option<(f64, f64)> {
     drop.map(|k| (sorted[k], sorted[n - 1 - k]))
 }
 
-/// The Hodges–Lehmann estimate of the centre of paired differences, with its interval: [`Paired`] at [`CONFIDENCE`].
+/// The Hodges–Lehmann estimate of the centre of paired differences, with its interval: [`Ranked::paired`] at
+/// [`CONFIDENCE`].
 /// `None` where there are no differences or one is not finite; no interval below six of them.
 pub fn hodges_lehmann(differences: &[f64]) -> Option<Estimate> {
-    let paired = Paired::new(differences)?;
-    Some(Estimate { value: paired.estimate(), interval: paired.interval(1.0 - CONFIDENCE) })
+    Some(Ranked::paired(differences)?.at_confidence())
 }
 
 /// Twice the running sum of chances, at most 1: the two-sided chance of each value or a smaller one.

@@ -7,26 +7,20 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::inversion::Inversion;
+use super::inversion::Ranked;
 use super::{normal, student};
 
 /// Up to this number of differences the distribution is counted exactly; that takes time with the cube of the number.
 const EXACT_UP_TO: usize = 150;
 
-/// Paired differences with what their pairwise means (the Walsh averages) say about their centre.
-///
-/// Assumes differences that are independent and symmetric about the centre, of any shape. What hits both members of a
-/// pair is gone with the difference. Takes memory for n(n + 1)/2 means: meant for up to some hundreds of differences.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Paired {
-    count: usize,
-    walsh: Inversion,
-}
-
-impl Paired {
-    /// From natural logs of ratios, in any order. `None` where there are none, or where one is not finite: a ratio with
-    /// a zero in it is a failure to be reported as such, and leaving it out here would hide it.
-    pub fn new(differences: &[f64]) -> Option<Self> {
+impl Ranked {
+    /// Paired differences (natural logs of ratios), in any order, with their pairwise means (the Walsh averages) as
+    /// points. `None` where there are none, or where one is not finite: a ratio with a zero in it is a failure to be
+    /// reported as such, and leaving it out here would hide it.
+    ///
+    /// Assumes differences that are independent and symmetric about the centre, of any shape. What hits both members
+    /// of a pair is gone with the difference. Exact for up to 150 differences, and by the normal approximation beyond.
+    pub fn paired(differences: &[f64]) -> Option<Self> {
         if differences.is_empty() || !differences.iter().all(|difference| difference.is_finite()) {
             return None;
         }
@@ -35,31 +29,7 @@ impl Paired {
         for (index, a) in differences.iter().enumerate() {
             walsh.extend(differences[index..].iter().map(|b| f64::midpoint(*a, *b)));
         }
-        Some(Self { count, walsh: Inversion::new(walsh, levels(count)) })
-    }
-
-    /// How many differences there are; at least 1.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// The Hodges–Lehmann estimate of the centre: the median of all pairwise means, in natural log of a ratio.
-    pub fn estimate(&self) -> f64 {
-        self.walsh.estimate()
-    }
-
-    /// The closed interval that holds the centre with a chance of at least `1 - level` (two-sided; 0.05 for 95 %),
-    /// exact for up to 150 differences and by the normal approximation beyond. `None` below [`least_count`]
-    /// differences, and for a level outside of 0 to 1.
-    pub fn interval(&self, level: f64) -> Option<(f64, f64)> {
-        self.walsh.interval(level)
-    }
-
-    /// The exact two-sided p-value of "the centre is `centre`". It is at most `level` exactly where `interval(level)`
-    /// exists and leaves the centre out. Ties and differences at the centre count for the centre (the p-value is then
-    /// an upper bound). A centre that is not a number is never rejected.
-    pub fn p_value(&self, centre: f64) -> f64 {
-        self.walsh.p_value(centre)
+        Some(Self::new(count, walsh, levels(count)))
     }
 }
 
@@ -105,7 +75,7 @@ fn levels(count: usize) -> Arc<[f64]> {
 /// By value of the signed-rank statistic of `count` differences, up to half of the greatest: twice the chance of that
 /// value or a smaller one, by exact counting.
 fn exact_levels(count: usize) -> Vec<f64> {
-    let reach = Inversion::reach(count * (count + 1) / 2);
+    let reach = Ranked::reach(count * (count + 1) / 2);
     // chances[t]: the chance that the ranks with a positive sign sum to t. Larger sums never come back below.
     let mut chances = vec![0.0_f64; reach];
     chances[0] = 1.0;
@@ -123,7 +93,7 @@ fn approximate_levels(count: usize) -> Vec<f64> {
     let n = count as f64;
     let mean = n * (n + 1.0) / 4.0;
     let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
-    (0..Inversion::reach(count * (count + 1) / 2))
+    (0..Ranked::reach(count * (count + 1) / 2))
         .map(|sum| (2.0 * normal::upper_tail((mean - sum as f64 - 0.5) / deviation)).min(1.0))
         .collect()
 }
@@ -153,7 +123,7 @@ mod tests {
         let y = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29];
         let x = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30];
         let differences: Vec<f64> = y.iter().zip(x).map(|(y, x)| y - x).collect();
-        let paired = Paired::new(&differences).unwrap();
+        let paired = Ranked::paired(&differences).unwrap();
         assert!((paired.p_value(0.0) - 0.039_062_5).abs() < 1e-15);
         assert!((paired.estimate() + 0.46).abs() < 1e-9);
         let (low, high) = paired.interval(0.05).unwrap();
@@ -163,7 +133,7 @@ mod tests {
     /// `scipy.stats.wilcoxon(numpy.array(TWELVE) - centre, method="exact").pvalue`.
     #[test]
     fn p_values_are_those_of_scipy() {
-        let paired = Paired::new(&TWELVE).unwrap();
+        let paired = Ranked::paired(&TWELVE).unwrap();
         let published = [
             (0.0, 0.026_855_468_75),
             (0.010_25, 0.233_398_437_5),
@@ -193,7 +163,7 @@ mod tests {
             let least = least_count(level);
             let interval = |count: usize| {
                 let differences: Vec<f64> = (0..count).map(|index| index as f64).collect();
-                Paired::new(&differences).unwrap().interval(level)
+                Ranked::paired(&differences).unwrap().interval(level)
             };
             assert_eq!(interval(least), Some((0.0, least as f64 - 1.0)), "{level}");
             assert_eq!(interval(least - 1), None, "{level}");
@@ -204,22 +174,22 @@ mod tests {
 
     #[test]
     fn what_is_no_number_gives_no_result() {
-        assert_eq!(Paired::new(&[]), None);
-        assert_eq!(Paired::new(&[0.1, f64::NAN]), None);
-        assert_eq!(Paired::new(&[0.1, f64::NEG_INFINITY]), None);
-        let paired = Paired::new(&TWELVE).unwrap();
+        assert_eq!(Ranked::paired(&[]), None);
+        assert_eq!(Ranked::paired(&[0.1, f64::NAN]), None);
+        assert_eq!(Ranked::paired(&[0.1, f64::NEG_INFINITY]), None);
+        let paired = Ranked::paired(&TWELVE).unwrap();
         assert_eq!([paired.interval(0.0), paired.interval(1.0), paired.interval(f64::NAN)], [None; 3]);
         assert!((paired.p_value(f64::NAN) - 1.0).abs() < 1e-15);
     }
 
     #[test]
     fn differences_at_the_centre_speak_for_it() {
-        let paired = Paired::new(&[0.0; 20]).unwrap();
+        let paired = Ranked::paired(&[0.0; 20]).unwrap();
         assert!((paired.p_value(0.0) - 1.0).abs() < 1e-15);
         assert_eq!(paired.interval(0.05), Some((0.0, 0.0)));
         assert!(paired.p_value(1e-9) < 1e-5);
         // One of seven at the centre: as if it had fallen on the thinner side with the lowest rank.
-        let paired = Paired::new(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        let paired = Ranked::paired(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
         assert!((paired.p_value(0.0) - 4.0 / 128.0).abs() < 1e-15);
     }
 }

@@ -1,9 +1,9 @@
 //! Two independent samples: the Hodges–Lehmann shift with the Mann–Whitney interval and p-value. For runs that share no
-//! blocks; where blocks pair the values, [`super::Paired`] takes out what hits both sides and is much narrower.
+//! blocks; where blocks pair the values, [`Ranked::paired`] takes out what hits both sides and is much narrower.
 //!
 //! Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., 4.1 to 4.3.
 
-use super::inversion::Inversion;
+use super::inversion::Ranked;
 use super::normal;
 
 /// Up to this number of pairs of values the distribution is counted out; beyond, it is approximated by the normal one
@@ -11,18 +11,13 @@ use super::normal;
 /// for levels up to 0.05 it is within 0.0005 and never too small.
 const EXACT_PAIRS: usize = 2_500;
 
-/// Two independent samples with what their pairwise differences say about the shift between them.
-///
-/// Assumes independent values and two distributions of one shape, shifted. Takes memory for every pair of values.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Unpaired {
-    differences: Inversion,
-}
-
-impl Unpaired {
-    /// From two samples (natural logs, so that a shift is the log of a ratio) in any order. `None` where one is empty
-    /// or holds a value that is not finite.
-    pub fn new(a: &[f64], b: &[f64]) -> Option<Self> {
+impl Ranked {
+    /// Two samples (natural logs, so that a shift is the log of a ratio) in any order, with all differences between
+    /// them as points: the centre is how far `a` lies above `b`. `None` where one is empty or holds a value that is not
+    /// finite.
+    ///
+    /// Assumes independent values and two distributions of one shape, shifted.
+    pub fn unpaired(a: &[f64], b: &[f64]) -> Option<Self> {
         if a.is_empty() || b.is_empty() || !a.iter().chain(b).all(|value| value.is_finite()) {
             return None;
         }
@@ -32,25 +27,7 @@ impl Unpaired {
         } else {
             approximate_levels(a.len(), b.len())
         };
-        Some(Self { differences: Inversion::new(differences, levels.into()) })
-    }
-
-    /// The Hodges–Lehmann estimate of how far `a` lies above `b`: the median of all differences, in the unit of the
-    /// values.
-    pub fn estimate(&self) -> f64 {
-        self.differences.estimate()
-    }
-
-    /// The closed interval that holds the shift with a chance of at least `1 - level` (two-sided). `None` where the
-    /// samples are too small for it, and for a level outside of 0 to 1.
-    pub fn interval(&self, level: f64) -> Option<(f64, f64)> {
-        self.differences.interval(level)
-    }
-
-    /// The two-sided p-value of "`a` lies `shift` above `b`". It is at most `level` exactly where `interval(level)`
-    /// exists and leaves the shift out. Ties count for the shift. A shift that is not a number is never rejected.
-    pub fn p_value(&self, shift: f64) -> f64 {
-        self.differences.p_value(shift)
+        Some(Self::new(2 * a.len() * b.len() / (a.len() + b.len()), differences, levels.into()))
     }
 }
 
@@ -58,7 +35,7 @@ impl Unpaired {
 /// a smaller one, by exact counting.
 fn exact_levels(a: usize, b: usize) -> Vec<f64> {
     let (few, many) = (a.min(b), a.max(b));
-    let reach = Inversion::reach(few * many);
+    let reach = Ranked::reach(few * many);
     // rows[i][u]: the chance that i values of the one sample stand above j of the other in u pairs. The greatest of all
     // is one of the i with a chance of i/(i + j), and then stands above all j.
     let mut rows = vec![vec![0.0_f64; reach]; few + 1];
@@ -84,7 +61,7 @@ fn approximate_levels(a: usize, b: usize) -> Vec<f64> {
     let (a_count, b_count) = (a as f64, b as f64);
     let mean = a_count * b_count / 2.0;
     let deviation = (a_count * b_count * (a_count + b_count + 1.0) / 12.0).sqrt();
-    (0..Inversion::reach(a * b))
+    (0..Ranked::reach(a * b))
         .map(|pairs| (2.0 * normal::upper_tail((mean - pairs as f64 - 0.5) / deviation)).min(1.0))
         .collect()
 }
@@ -105,7 +82,7 @@ mod tests {
     fn the_textbook_example() {
         let term = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
         let early = [1.15, 0.88, 0.90, 0.74, 1.21];
-        let unpaired = Unpaired::new(&term, &early).unwrap();
+        let unpaired = Ranked::unpaired(&term, &early).unwrap();
         assert!(close(unpaired.p_value(0.0), 0.254_412_254_412_254_4));
         assert!(close(unpaired.estimate(), 0.305), "{}", unpaired.estimate());
         let (low, high) = unpaired.interval(0.05).unwrap();
@@ -117,7 +94,7 @@ mod tests {
     fn small_samples_are_exact() {
         let a = [12.1, 11.7, 13.4, 12.9, 12.25, 11.95, 13.1];
         let b = [11.2, 12.0, 11.5, 11.85, 12.4, 11.1];
-        let unpaired = Unpaired::new(&a, &b).unwrap();
+        let unpaired = Ranked::unpaired(&a, &b).unwrap();
         let published = [
             (0.0, 0.051_282_051_282_051_28),
             (0.53, 0.533_799_533_799_533_8),
@@ -131,10 +108,10 @@ mod tests {
 
     /// The first `a_count` of `((i * 37) % 101) / 101 + 0.1` and the first `b_count` of `((i * 53) % 97) / 97`, i from
     /// 1.
-    fn spread_out(a_count: u32, b_count: u32) -> Unpaired {
+    fn spread_out(a_count: u32, b_count: u32) -> Ranked {
         let a: Vec<f64> = (1..=a_count).map(|i| f64::from(i * 37 % 101) / 101.0 + 0.1).collect();
         let b: Vec<f64> = (1..=b_count).map(|i| f64::from(i * 53 % 97) / 97.0).collect();
-        Unpaired::new(&a, &b).unwrap()
+        Ranked::unpaired(&a, &b).unwrap()
     }
 
     /// 40 by 40 with `method="exact"`, 60 by 50 with `method="asymptotic"`, both of SciPy's `mannwhitneyu`.
@@ -170,8 +147,8 @@ mod tests {
         for (there, back) in exact_levels(4, 11).iter().zip(exact_levels(11, 4)) {
             assert!(close(*there, back));
         }
-        assert_eq!(Unpaired::new(&[], &[1.0]), None);
-        assert_eq!(Unpaired::new(&[1.0], &[f64::INFINITY]), None);
-        assert_eq!(Unpaired::new(&[1.0, 2.0], &[1.5]).unwrap().interval(0.05), None);
+        assert_eq!(Ranked::unpaired(&[], &[1.0]), None);
+        assert_eq!(Ranked::unpaired(&[1.0], &[f64::INFINITY]), None);
+        assert_eq!(Ranked::unpaired(&[1.0, 2.0], &[1.5]).unwrap().interval(0.05), None);
     }
 }

@@ -309,11 +309,11 @@ mod tests {
     use super::*;
     use bench_analysis::{Better, Demand};
     use bench_model::load::Level;
-    use bench_stats::Paired;
+    use bench_stats::Ranked;
 
     fn pair(server: &str, workload: &str, ratio: f64, decided: bool) -> Comparison {
         let logs: Vec<f64> = (0..12).map(|block| ratio.ln() + 0.001 * f64::from(block % 5)).collect();
-        let paired = Paired::new(&logs).unwrap();
+        let paired = Ranked::paired(&logs).unwrap();
         let demand = Demand { margin: 0.02, precision: None };
         let finding = match decided {
             true => Finding::of(&paired, 0.05, Better::More, demand),

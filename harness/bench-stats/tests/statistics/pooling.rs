@@ -1,7 +1,7 @@
 //! Pooling of runs where the truth is known: how often its intervals hold it, and whether a run's standard error is
 //! read rightly from its interval.
 
-use bench_stats::{Paired, RunEstimate, random_effects, standard_error};
+use bench_stats::{Ranked, RunEstimate, random_effects, standard_error};
 
 use super::Draw;
 
@@ -45,7 +45,7 @@ fn a_standard_error_is_read_rightly_from_an_interval() {
         let (mut squares, mut estimates) = (0.0, 0.0);
         for _ in 0..6_000 {
             let differences: Vec<f64> = (0..count).map(|_| draw.normal()).collect();
-            let paired = Paired::new(&differences).unwrap();
+            let paired = Ranked::paired(&differences).unwrap();
             squares += standard_error(paired.interval(level).unwrap(), count, level).unwrap().powi(2);
             estimates += paired.estimate().powi(2);
         }

@@ -1,6 +1,6 @@
 //! What must hold for any numbers: scale, sides, order, nesting, and that p-values and intervals are one test.
 
-use bench_stats::{Paired, Unpaired, binomial_interval, least_count};
+use bench_stats::{Ranked, binomial_interval, least_count};
 
 use crate::{Draw, differences};
 
@@ -22,15 +22,15 @@ fn a_factor_on_both_sides_changes_nothing() {
         let b = draw.values(count, |draw| (10.0 + draw.heavy()).exp());
         let factor = draw.normal().exp();
         let scaled = |values: &[f64]| values.iter().map(|value| value * factor).collect::<Vec<_>>();
-        let plain = Paired::new(&log_ratios(&a, &b)).unwrap();
-        let both = Paired::new(&log_ratios(&scaled(&a), &scaled(&b))).unwrap();
+        let plain = Ranked::paired(&log_ratios(&a, &b)).unwrap();
+        let both = Ranked::paired(&log_ratios(&scaled(&a), &scaled(&b))).unwrap();
         assert_close(plain.estimate(), both.estimate());
         let ((low, high), (both_low, both_high)) =
             (plain.interval(0.05).unwrap(), both.interval(0.05).unwrap());
         assert_close(low, both_low);
         assert_close(high, both_high);
         // On one side it moves all by its own log.
-        let one = Paired::new(&log_ratios(&scaled(&a), &b)).unwrap();
+        let one = Ranked::paired(&log_ratios(&scaled(&a), &b)).unwrap();
         assert_close(one.estimate(), plain.estimate() + factor.ln());
         assert_close(one.interval(0.05).unwrap().0, low + factor.ln());
     }
@@ -44,13 +44,13 @@ fn swapping_the_sides_turns_the_result_round() {
         let a = draw.values(count, |draw| 0.3 + draw.heavy());
         let b = draw.values(count, Draw::heavy);
         let (there, back) =
-            (Paired::new(&differences(&a, &b)).unwrap(), Paired::new(&differences(&b, &a)).unwrap());
+            (Ranked::paired(&differences(&a, &b)).unwrap(), Ranked::paired(&differences(&b, &a)).unwrap());
         assert_close(there.estimate(), -back.estimate());
         assert_close(there.interval(0.05).unwrap().0, -back.interval(0.05).unwrap().1);
         assert_close(there.interval(0.05).unwrap().1, -back.interval(0.05).unwrap().0);
         assert_close(there.p_value(0.1), back.p_value(-0.1));
         let c = draw.values(other, Draw::heavy);
-        let (there, back) = (Unpaired::new(&a, &c).unwrap(), Unpaired::new(&c, &a).unwrap());
+        let (there, back) = (Ranked::unpaired(&a, &c).unwrap(), Ranked::unpaired(&c, &a).unwrap());
         assert_close(there.estimate(), -back.estimate());
         assert_close(there.interval(0.05).unwrap().0, -back.interval(0.05).unwrap().1);
         assert_close(there.p_value(0.1), back.p_value(-0.1));
@@ -64,7 +64,8 @@ fn a_stricter_level_gives_an_interval_round_the_looser_one() {
         let count = draw.count(6, 24);
         let sample = draw.values(count, Draw::heavy);
         let other = draw.values(count, Draw::heavy);
-        let (paired, unpaired) = (Paired::new(&sample).unwrap(), Unpaired::new(&sample, &other).unwrap());
+        let (paired, unpaired) =
+            (Ranked::paired(&sample).unwrap(), Ranked::unpaired(&sample, &other).unwrap());
         let of = |level: f64| [paired.interval(level), unpaired.interval(level)];
         let mut looser = of(0.9);
         assert!(looser[0].is_some_and(|(low, high)| (low..=high).contains(&paired.estimate())));
@@ -99,7 +100,8 @@ fn p_values_and_intervals_agree() {
             if round % 2 == 0 { value } else { (value * 4.0).round() / 4.0 }
         };
         let (sample, other) = (draw.values(count, value), draw.values(8, value));
-        let (paired, unpaired) = (Paired::new(&sample).unwrap(), Unpaired::new(&sample, &other).unwrap());
+        let (paired, unpaired) =
+            (Ranked::paired(&sample).unwrap(), Ranked::unpaired(&sample, &other).unwrap());
         for level in [0.1, 0.05, 0.03125, 0.0158, 0.001] {
             let mut agree = |interval: Option<(f64, f64)>, p_value: &dyn Fn(f64) -> f64| {
                 let mut centres = vec![0.0, draw.normal(), (draw.normal() * 8.0).round() / 8.0];
@@ -126,11 +128,11 @@ fn the_order_of_values_is_irrelevant() {
         let count = draw.count(1, 20);
         let mut sample = draw.values(count, Draw::heavy);
         let other = draw.values(7, Draw::heavy);
-        let before = (Paired::new(&sample), Unpaired::new(&sample, &other));
+        let before = (Ranked::paired(&sample), Ranked::unpaired(&sample, &other));
         for last in (1..count).rev() {
             sample.swap(last, draw.count(0, last));
         }
-        assert_eq!(before, (Paired::new(&sample), Unpaired::new(&sample, &other)));
+        assert_eq!(before, (Ranked::paired(&sample), Ranked::unpaired(&sample, &other)));
     }
 }
 

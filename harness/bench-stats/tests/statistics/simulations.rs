@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use bench_stats::{FAMILY_ERROR, Paired, Unpaired, holm, nominal_level};
+use bench_stats::{FAMILY_ERROR, Ranked, holm, nominal_level};
 
 use crate::{Draw, differences};
 
@@ -32,7 +32,7 @@ fn intervals_cover_as_often_as_they_should() {
     let mut draw = Draw::seeded(6);
     for (count, trials) in [(6, 4_000), (8, 4_000), (12, 3_000), (20, 2_000), (40, 600)] {
         let ranks: Vec<f64> = (0..count).map(|rank| 2.0_f64.powi(rank as i32)).collect();
-        let ranked = Paired::new(&ranks).unwrap();
+        let ranked = Ranked::paired(&ranks).unwrap();
         // The interval ends where the p-value falls to 5 %: just outside of it stands the level really kept.
         let kept = 1.0 - ranked.p_value(ranked.interval(0.05).unwrap().0.next_down());
         assert!(kept >= 0.95, "{count}: {kept}");
@@ -45,7 +45,7 @@ fn intervals_cover_as_often_as_they_should() {
                 differences(&a, &b),
             ];
             for (covered, sample) in covered.iter_mut().zip(samples) {
-                let (low, high) = Paired::new(&sample).unwrap().interval(0.05).unwrap();
+                let (low, high) = Ranked::paired(&sample).unwrap().interval(0.05).unwrap();
                 *covered += usize::from((low..=high).contains(&TRUTH));
             }
         }
@@ -66,7 +66,7 @@ fn more_blocks_never_cost_coverage() {
     for _ in 0..TRIALS {
         let sample = draw.values(30, |draw| TRUTH + 0.03 * draw.heavy());
         for (index, count) in counts.into_iter().enumerate() {
-            let (low, high) = Paired::new(&sample[..count]).unwrap().interval(0.05).unwrap();
+            let (low, high) = Ranked::paired(&sample[..count]).unwrap().interval(0.05).unwrap();
             missed[index] += usize::from(!(low..=high).contains(&TRUTH));
             widths[index] += high - low;
         }
@@ -86,11 +86,11 @@ fn unpaired_intervals_cover_and_are_wider_under_drift() {
     for _ in 0..TRIALS {
         let a = draw.values(9, |draw| TRUTH + draw.heavy());
         let b = draw.values(12, Draw::heavy);
-        let (low, high) = Unpaired::new(&a, &b).unwrap().interval(0.05).unwrap();
+        let (low, high) = Ranked::unpaired(&a, &b).unwrap().interval(0.05).unwrap();
         covered += usize::from((low..=high).contains(&TRUTH));
         let (a, b) = draw.drifting_pairs(10, TRUTH);
-        let unpaired = Unpaired::new(&a, &b).unwrap().interval(0.05).unwrap();
-        let paired = Paired::new(&differences(&a, &b)).unwrap().interval(0.05).unwrap();
+        let unpaired = Ranked::unpaired(&a, &b).unwrap().interval(0.05).unwrap();
+        let paired = Ranked::paired(&differences(&a, &b)).unwrap().interval(0.05).unwrap();
         wider += usize::from(unpaired.1 - unpaired.0 > paired.1 - paired.0);
     }
     // Exactly 95.1 % for 9 and 12: U <= 26 is left out on either side.
@@ -142,7 +142,7 @@ fn stopping_early_keeps_the_false_alarm_rate() {
         for (alarms, sample) in alarms.iter_mut().zip(samples) {
             let least = analyses
                 .iter()
-                .map(|count| Paired::new(&sample[..*count as usize]).unwrap().p_value(0.0))
+                .map(|count| Ranked::paired(&sample[..*count as usize]).unwrap().p_value(0.0))
                 .fold(1.0, f64::min);
             *alarms += usize::from(least <= level);
             naive += usize::from(least <= 0.05);
@@ -183,7 +183,7 @@ fn the_family_keeps_its_error_over_all_analyses() {
                 let open: Vec<(usize, f64)> = (0..hypotheses.len())
                     .filter(|index| !rejected.contains(index))
                     .map(|index| {
-                        (index, Paired::new(&hypotheses[index].1[..count as usize]).unwrap().p_value(0.0))
+                        (index, Ranked::paired(&hypotheses[index].1[..count as usize]).unwrap().p_value(0.0))
                     })
                     .collect();
                 let judged = holm(&open, rejected.len(), hypotheses.len(), nominal);
