@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::pooled::{Group, Model, RunRatio, ends};
+use super::pooled::{Group, Model, RunRatio, Setting, ends};
 use bench_stats::{RandomEffects, RunEstimate, random_effects};
 
 /// How near the kept runs are that a run is compared with, the nearest first.
@@ -47,11 +47,8 @@ pub struct Agreement {
     pub otherwise: Vec<&'static str>,
 }
 
-/// A kept ratio with what it was measured on.
-struct Kept<'a> {
-    near: Near,
-    ratio: &'a RunRatio,
-}
+/// A kept ratio, and how near its run is.
+type Kept<'a> = (Near, &'a RunRatio);
 
 /// Compares the ratios of a run with those of kept ones; `None` where no kept run has any of them. Only the nearest
 /// kept runs count.
@@ -61,7 +58,7 @@ struct Kept<'a> {
 pub fn agreement(own: &[Group], kept: &[Group]) -> Result<Option<Agreement>> {
     let own_runs: BTreeSet<&str> = own.iter().flat_map(Group::runs).map(|ratio| outer(&ratio.run)).collect();
     let kept_settings: Vec<Value> = kept.iter().map(without_builds).collect::<Result<_>>()?;
-    let mut rows: Vec<(&Group, &Model, &RunRatio, Vec<Kept<'_>>)> = Vec::new();
+    let mut rows: Vec<(&Group, &RunRatio, Vec<Kept<'_>>)> = Vec::new();
     for group in own {
         let setting = without_builds(group)?;
         let alike = kept.iter().zip(&kept_settings).filter(|(_, other)| **other == setting);
@@ -70,30 +67,27 @@ pub fn agreement(own: &[Group], kept: &[Group]) -> Result<Option<Agreement>> {
             for ratio in &model.runs {
                 let others = alike.iter().flat_map(|other| near_ones(group, model, other));
                 let others: Vec<Kept<'_>> =
-                    others.filter(|kept| !own_runs.contains(outer(&kept.ratio.run))).collect();
-                rows.push((group, model, ratio, others));
+                    others.filter(|(_, kept)| !own_runs.contains(outer(&kept.run))).collect();
+                rows.push((group, ratio, others));
             }
         }
     }
-    let Some(near) = rows.iter().flat_map(|(_, _, _, others)| others).map(|kept| kept.near).min() else {
+    let Some(near) = rows.iter().flat_map(|(.., others)| others).map(|(near, _)| *near).min() else {
         return Ok(None);
     };
     let mut found =
         Agreement { near, runs: BTreeSet::new(), compared: 0, differs: Vec::new(), otherwise: Vec::new() };
     let mut other_kernel = false;
-    for (group, _, own, others) in &rows {
+    for (group, own, others) in &rows {
         let others: Vec<&RunRatio> =
-            others.iter().filter(|kept| kept.near == near).map(|kept| kept.ratio).collect();
+            others.iter().filter(|(of, _)| *of == near).map(|(_, ratio)| *ratio).collect();
         let Some((there, (low, high))) = expected(&others).zip(own.ratio.interval) else { continue };
         found.compared += 1;
         found.runs.extend(others.iter().map(|other| outer(&other.run).to_owned()));
         other_kernel |= others.iter().any(|other| other.kernel != own.kernel);
         if high < there.0 || there.1 < low {
-            let setting = &group.setting;
-            let place = format!(
-                "{} at {}, {} / {}",
-                setting.workload, setting.connections, setting.server, setting.over
-            );
+            let Setting { workload, connections, server, over, .. } = &group.setting;
+            let place = format!("{workload} at {connections}, {server} / {over}");
             found.differs.push(Differs { place, here: own.ratio.value, there });
         }
     }
@@ -116,7 +110,7 @@ fn near_ones<'a>(own: &'a Group, of: &'a Model, kept: &'a Group) -> impl Iterato
             (true, false) => Near::OtherBuild,
             (false, _) => Near::OtherProcessor,
         };
-        model.runs.iter().map(move |ratio| Kept { near, ratio })
+        model.runs.iter().map(move |ratio| (near, ratio))
     })
 }
 

@@ -139,11 +139,10 @@ impl AnswerRow {
     /// resolved. Empty where fewer than two servers were measured, where none is worse than the best, or where
     /// processors have no best in common.
     pub fn best(&self) -> Vec<usize> {
-        let mut all = self.every_with_direct();
-        let mut common = self.best_of(all.next().unwrap_or((&self.values, &self.direct)));
-        for there in all {
+        let mut all = self.on_models().map(|(_, values, direct)| self.best_of(values, direct));
+        let mut common = all.next().unwrap_or_default();
+        for best in all {
             // None is best where all are.
-            let best = self.best_of(there);
             if common.is_empty() {
                 common = best;
             } else if !best.is_empty() {
@@ -162,26 +161,22 @@ impl AnswerRow {
         let best = self.best();
         let others = (0..self.values.len()).filter(|server| !best.is_empty() && !best.contains(server));
         let there = |server: usize| {
-            let models = self.models.iter();
-            let best =
-                models.filter(move |model| self.best_of((&model.values, &model.direct)).contains(&server));
+            let is_best = |model: &&OnModel| self.best_of(&model.values, &model.direct).contains(&server);
+            let best = self.models.iter().filter(is_best);
             best.map(|model| model.processor.as_str()).collect::<Vec<_>>()
         };
         others.map(|server| (server, there(server))).filter(|(_, on)| !on.is_empty()).collect()
     }
 
-    /// The values of each model; those of the row where there is one model.
-    fn every(&self) -> impl Iterator<Item = &[Option<Value>]> {
-        self.every_with_direct().map(|(values, _)| values)
+    /// Each model with its values and what was compared directly there; the row's own, without a name, where there is
+    /// one model.
+    fn on_models(&self) -> impl Iterator<Item = (&str, &[Option<Value>], &[Direct])> {
+        let alone = self.models.is_empty().then_some(("", &*self.values, &*self.direct));
+        let models = self.models.iter().map(|model| (&*model.processor, &*model.values, &*model.direct));
+        alone.into_iter().chain(models)
     }
 
-    /// The same, with what was compared directly there.
-    fn every_with_direct(&self) -> impl Iterator<Item = (&[Option<Value>], &[Direct])> {
-        let alone = self.models.is_empty().then_some((self.values.as_slice(), self.direct.as_slice()));
-        alone.into_iter().chain(self.models.iter().map(|model| (&*model.values, &*model.direct)))
-    }
-
-    fn best_of(&self, (values, direct): (&[Option<Value>], &[Direct])) -> Vec<usize> {
+    fn best_of(&self, values: &[Option<Value>], direct: &[Direct]) -> Vec<usize> {
         let measured = || (0..values.len()).filter(|server| values[*server].is_some());
         let is_better = |a: usize, b: usize| self.is_better(values, direct, a, b);
         let best: Vec<usize> =
@@ -199,20 +194,13 @@ impl AnswerRow {
             }
             _ => None,
         });
-        let (less, more) = match (compared, values[a].zip(values[b])) {
-            (Some(ratio), _) => {
-                (ratio.is_some_and(|(_, high)| high < 1.0), ratio.is_some_and(|(low, _)| low > 1.0))
-            }
-            (None, Some((own, other))) if own.differs(&other) => {
-                let is_less = own.compared.value < other.compared.value;
-                (is_less, !is_less)
-            }
-            _ => (false, false),
+        let is_less = match (compared, values[a].zip(values[b])) {
+            (Some(Some((_, high))), _) if high < 1.0 => true,
+            (Some(Some((low, _))), _) if low > 1.0 => false,
+            (None, Some((own, other))) if own.differs(&other) => own.compared.value < other.compared.value,
+            _ => return false,
         };
-        match self.topic.better() {
-            Better::Less => less,
-            Better::More => more,
-        }
+        is_less == (self.topic.better() == Better::Less)
     }
 
     /// Whether a server's difference from the baseline is resolved, in one direction and on every processor that the
@@ -229,12 +217,10 @@ impl AnswerRow {
     /// How each other server stands to the baseline, by processor; where there is one model, without its name.
     pub fn standings(&self, baseline: usize) -> Vec<(usize, Vec<(&str, Standing)>)> {
         let of = |server: usize| {
-            let alone = self.models.is_empty().then_some(("", &self.values));
-            let models = self.models.iter().map(|model| (&*model.processor, &model.values));
-            let measured = alone.into_iter().chain(models).filter(|(_, values)| values[server].is_some());
-            measured
-                .map(|(processor, values)| (processor, standing(values, server, baseline)))
-                .collect::<Vec<_>>()
+            let measured = self.on_models().filter(|(_, values, _)| values[server].is_some());
+            let standings =
+                measured.map(|(processor, values, _)| (processor, standing(values, server, baseline)));
+            standings.collect::<Vec<_>>()
         };
         let servers = (0..self.values.len()).filter(|server| *server != baseline);
         let all = servers.map(|server| (server, of(server)));
@@ -249,19 +235,21 @@ impl AnswerRow {
 
     /// The smallest and the largest value of a server over processors, as a table shows them.
     pub fn range(&self, server: usize) -> Option<(f64, f64)> {
-        let shown = || self.every().filter_map(|values| Some(values.get(server).copied().flatten()?.shown));
+        let shown = || {
+            self.on_models().filter_map(|(_, values, _)| Some(values.get(server).copied().flatten()?.shown))
+        };
         let ends = (shown().fold(f64::INFINITY, f64::min), shown().fold(f64::NEG_INFINITY, f64::max));
         shown().next().map(|_| ends)
     }
 
     /// By what factor a server is surely behind another, on every processor: the smallest.
     fn factor_behind(&self, server: usize, other: usize) -> Option<f64> {
-        let factor = |values: &[Option<Value>]| {
+        let factor = |(_, values, _): (&str, &[Option<Value>], &[Direct])| {
             let (own, better) = (values[server]?, values[other]?);
             let ratio = own.compared.value / better.compared.value;
             own.differs(&better).then_some(ratio.max(1.0 / ratio))
         };
-        let factors = self.every().map(factor).collect::<Option<Vec<f64>>>()?;
+        let factors = self.on_models().map(factor).collect::<Option<Vec<f64>>>()?;
         factors.into_iter().min_by(f64::total_cmp)
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::observed::{Lost, median_of};
+use super::observed::{Lost, middle_of};
 use bench_model::config::Campaign;
 use bench_model::observation::{Observation, Outcome};
 use bench_model::plan::Plan;
@@ -108,22 +108,20 @@ impl Boxed {
                 held,
                 killed,
                 other: outcomes.len() - held - killed,
-                memory_bytes: median_of(outcomes.iter().filter_map(|outcome| group_memory(outcome)))
-                    .map(|memory| memory.value),
+                memory_bytes: middle_of(outcomes.iter().filter_map(|outcome| group_memory(outcome))),
             }
         };
         let levels: Vec<BoxedLevel> = by_level.iter().map(level).collect();
-        let limit = memory_max_bytes as f64;
         let points = by_level.iter().flat_map(|(connections, outcomes)| {
             let memory = outcomes.iter().filter_map(|outcome| group_memory(outcome));
-            memory.map(|bytes| (f64::from(*connections), bytes))
+            let fitted = memory.filter(|bytes| is_fitted(*bytes, memory_max_bytes));
+            fitted.map(|bytes| (f64::from(*connections), bytes))
         });
-        let points: Vec<(f64, f64)> =
-            points.filter(|(_, bytes)| is_fitted(*bytes, memory_max_bytes)).collect();
-        let reached = bench_stats::reached(&points, limit, 1.0 - CONFIDENCE);
-        let most_held = levels.iter().filter(|level| level.held > 0).map(|level| level.connections).max();
-        let least_killed =
-            levels.iter().filter(|level| level.killed > 0).map(|level| level.connections).min();
+        let points: Vec<(f64, f64)> = points.collect();
+        let reached = bench_stats::reached(&points, memory_max_bytes as f64, 1.0 - CONFIDENCE);
+        // Levels rise.
+        let most_held = levels.iter().rfind(|level| level.held > 0).map(|level| level.connections);
+        let least_killed = levels.iter().find(|level| level.killed > 0).map(|level| level.connections);
         let predicted = reached.map(|(_, at)| at);
         Self {
             server: server.to_owned(),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::block_counts::planned_block_counts;
 use super::comparison::JUDGED;
 use super::interim_analyses::{Decision, PairedRatios, Rules, replay};
-use super::observed::{Observed, Samples, log_ratios, median_of};
+use super::observed::{Observed, Samples, counts, log_ratios, median_of, middle_of};
 use super::verdict::{Better, Demand, Finding, Verdict};
 use bench_model::config::{Arm, Calibration, Placement};
 use bench_model::figure::Figure;
@@ -21,10 +21,9 @@ use bench_stats::{Estimate, binomial_interval, hodges_lehmann};
 
 pub use self::common::CommonWay;
 use self::common::common_ways;
-use self::rates::sharpness;
+use self::rates::judged;
 pub use self::rates::{RatesSummary, Sharpness, calibrate_rates};
 pub use self::resampled::Resampled;
-use self::resampled::resample;
 
 /// What a calibration found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -137,40 +136,21 @@ pub fn calibrate(
     arms: &[Arm],
     observations: &[Observation],
 ) -> CalibrationSummary {
+    let expected =
+        |arm: &Arm, handicapped: &Samples<'_>, base: &Samples<'_>| expected(arm, round_ns, handicapped, base);
+    let RatesSummary { trials, failed, block_counts, ours, sharpness, resampled } =
+        judged(calibration, arms, observations, &JUDGED, expected);
     let observed = Observed::new(observations);
     let samples = |name: &str| observed.samples(name, &calibration.workload, calibration.connections);
     let base = samples(&calibration.server);
-    let times = Times::new(calibration, observations);
-    let mut ours = Vec::new();
     let mut common = Vec::new();
-    for (figure, better) in JUDGED {
+    for judged in JUDGED {
         for arm in arms {
-            let handicapped = samples(&arm.name);
-            let ratios = log_ratios(figure, &handicapped, &base);
-            let expected = expected(arm, round_ns, &handicapped, &base);
-            let took = |block| times.of(arm, block);
-            ours.push(Power { expected, ..power(calibration, (figure, better), arm, &ratios, took) });
-            common.extend(common_ways(
-                calibration,
-                (figure, better),
-                arm,
-                (&handicapped, &base),
-                observations,
-            ));
+            let both = (&samples(&arm.name), &base);
+            common.extend(common_ways(calibration, judged, arm, both, observations));
         }
     }
-    let twin = arms.iter().find(|arm| arm.handicap == 0.0);
-    let ratios = |twin: &Arm| log_ratios(Figure::CpuUsPerRequest, &samples(&twin.name), &base);
-    CalibrationSummary {
-        trials: observations.len(),
-        failed: failures(observations),
-        block_counts: block_counts(calibration),
-        ours,
-        common,
-        resampled: twin.map(|twin| resample(calibration, &ratios(twin))).unwrap_or_default(),
-        sharpness: twin.and_then(|twin| sharpness(&ratios(twin), times.all_of(twin))),
-        rates: None,
-    }
+    CalibrationSummary { trials, failed, block_counts, ours, common, resampled, sharpness, rates: None }
 }
 
 /// Trials that gave no figure, with the reason.
@@ -225,29 +205,21 @@ fn power(
 ) -> Power {
     let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
     let finished = comparisons(ratios, &Rules::new(&[better], demand, block_counts(calibration)), took);
-    let mut verdicts = BTreeMap::new();
-    for comparison in &finished {
-        *verdicts.entry(comparison.finding.verdict).or_insert(0) += 1;
-    }
-    let claims: Vec<f64> = finished
-        .iter()
-        .filter(|comparison| comparison.finding.verdict.claims_difference())
-        .map(|comparison| comparison.finding.ratio.value)
-        .collect();
-    let wrong =
-        claims.iter().filter(|ratio| arm.handicap > 0.0 && (**ratio < 1.0) == (better == Better::Less));
-    let wrong = wrong.count();
+    let claims = finished.iter().filter(|comparison| comparison.finding.verdict.claims_difference());
+    let claims: Vec<f64> = claims.map(|comparison| comparison.finding.ratio.value).collect();
+    let is_wrong = |ratio: &&f64| arm.handicap > 0.0 && (**ratio < 1.0) == (better == Better::Less);
+    let wrong = claims.iter().filter(is_wrong).count();
     let blocks: Vec<f64> = finished.iter().map(|comparison| comparison.finding.blocks as f64).collect();
     let seconds: Vec<f64> = finished.iter().map(|comparison| comparison.seconds).collect();
     let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    let middle = |values: &[f64]| median_of(values.iter().copied()).map_or(0.0, |estimate| estimate.value);
+    let middle = |values: &[f64]| middle_of(values.iter().copied()).unwrap_or(0.0);
     let all: Vec<f64> = ratios.values().copied().collect();
     let overall = hodges_lehmann(&all).map(|centre| centre.map(f64::exp_m1));
     Power {
         figure,
         arm: arm.name.clone(),
         handicap: arm.handicap,
-        verdicts,
+        verdicts: counts(finished.iter().map(|comparison| comparison.finding.verdict)),
         claimed: Share::new(claims.len() - wrong, finished.len()),
         wrong_way: Share::new(wrong, finished.len()),
         blocks: (middle(&blocks), most(&blocks) as u32),
@@ -263,8 +235,7 @@ fn power(
 fn expected(arm: &Arm, round_ns: f64, handicapped: &Samples<'_>, base: &Samples<'_>) -> Option<f64> {
     let handicap_us = arm.rounds as f64 * round_ns / 1e3;
     let base_us = handicapped.keys().filter_map(|block| base.get(block)?.figure(Figure::CpuUsPerRequest));
-    let share = median_of(base_us.map(|base_us| handicap_us / base_us));
-    share.map(|share| share.value).filter(|_| arm.rounds > 0)
+    middle_of(base_us.map(|base_us| handicap_us / base_us)).filter(|_| arm.rounds > 0)
 }
 
 /// Divides a series of blocks into comparisons, each stopped as a campaign would stop it; the next begins with the

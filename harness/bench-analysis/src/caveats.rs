@@ -74,42 +74,33 @@ pub(super) struct Evidence {
 }
 
 impl Mark {
-    /// All marks.
-    pub const ALL: [Self; 14] = [
-        Self::ClientBound,
-        Self::NearCeiling,
-        Self::FailedRequests,
-        Self::ListenOverflow,
-        Self::FailedTrials,
-        Self::FewActive,
-        Self::FewEstablished,
-        Self::CountsDisagree,
-        Self::Unsteady,
-        Self::Steal,
-        Self::ForeignCpu,
-        Self::Throttled,
-        Self::RateNotReached,
-        Self::SentLate,
+    /// All marks, each with one letter for a table's cell.
+    const LETTERS: [(Self, char); 14] = [
+        (Self::ClientBound, 'c'),
+        (Self::NearCeiling, 'n'),
+        (Self::FailedRequests, 'f'),
+        (Self::ListenOverflow, 'q'),
+        (Self::FailedTrials, 't'),
+        (Self::FewActive, 'l'),
+        (Self::FewEstablished, 'e'),
+        (Self::CountsDisagree, 'd'),
+        (Self::Unsteady, 'w'),
+        (Self::Steal, 's'),
+        (Self::ForeignCpu, 'o'),
+        (Self::Throttled, 'h'),
+        (Self::RateNotReached, 'r'),
+        (Self::SentLate, 'g'),
     ];
+
+    /// All marks.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::LETTERS.into_iter().map(|(mark, _)| mark)
+    }
 
     /// One letter, for a table's cell.
     pub const fn letter(self) -> char {
-        match self {
-            Self::ClientBound => 'c',
-            Self::NearCeiling => 'n',
-            Self::FailedRequests => 'f',
-            Self::ListenOverflow => 'q',
-            Self::FailedTrials => 't',
-            Self::FewActive => 'l',
-            Self::FewEstablished => 'e',
-            Self::CountsDisagree => 'd',
-            Self::Unsteady => 'w',
-            Self::Steal => 's',
-            Self::ForeignCpu => 'o',
-            Self::Throttled => 'h',
-            Self::RateNotReached => 'r',
-            Self::SentLate => 'g',
-        }
+        // In the order in which the marks are declared; a test holds that.
+        Self::LETTERS[self as usize].1
     }
 
     /// The footnote.
@@ -182,7 +173,7 @@ impl Mark {
             Self::RateNotReached => evidence.achieved_share.is_some_and(|share| share < LEAST_ACHIEVED),
             Self::SentLate => evidence.own_lag_share.is_some_and(|share| share > MUCH_LAG),
         };
-        Self::ALL.into_iter().filter(holds).collect()
+        Self::all().filter(holds).collect()
     }
 }
 
@@ -212,6 +203,13 @@ mod tests {
         ];
         for (evidence, mark) in cases {
             assert_eq!(Mark::of(evidence), [mark]);
+        }
+    }
+
+    #[test]
+    fn letters_are_listed_in_the_order_of_the_marks() {
+        for (place, mark) in Mark::all().enumerate() {
+            assert_eq!(mark as usize, place);
         }
     }
 }

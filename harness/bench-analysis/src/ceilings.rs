@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::observed::grouped;
 use bench_model::load::{LoadSample, LoadTool};
 use bench_model::observation::Observation;
 
@@ -34,21 +35,14 @@ pub fn holds(sample: &LoadSample) -> bool {
 
 /// Each tool's ceiling, from what it sent to the server that answers at once; in the order of their first trials.
 pub fn ceilings(observations: &[Observation]) -> Vec<Ceiling> {
-    let mut found: Vec<Ceiling> = Vec::new();
-    for tool in observations.iter().map(|observation| observation.trial.tool) {
-        if found.iter().any(|ceiling| ceiling.tool == tool) {
-            continue;
-        }
-        let of_tool = observations.iter().filter(|observation| observation.trial.tool == tool);
-        found.push(ceiling(
-            tool,
-            of_tool.filter_map(|observation| {
-                let held = observation.outcome.sample().is_some_and(|sample| holds(&sample.load));
-                Some((observation.trial.rate?, held))
-            }),
-        ));
-    }
-    found
+    let window = |observation: &Observation| {
+        let held = observation.outcome.sample().is_some_and(|sample| holds(&sample.load));
+        (observation.trial.tool, (observation.trial.rate, held))
+    };
+    let of_tool = |(tool, windows): (LoadTool, Vec<(Option<u32>, bool)>)| {
+        ceiling(tool, windows.into_iter().filter_map(|(rate, held)| Some((rate?, held))))
+    };
+    grouped(observations.iter().map(window)).into_iter().map(of_tool).collect()
 }
 
 /// One tool's ceiling, from the rate of each window and whether the tool held it there. It holds a rate that it held in

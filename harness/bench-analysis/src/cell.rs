@@ -8,8 +8,8 @@ use super::caveats::{Evidence, Mark};
 use super::comparison::ratio;
 use super::hosts::is_client_bound;
 use super::invalid_trials::FailedTrial;
-use super::latency_course::LatencyMoment;
-use super::observed::{Lost, Place, Samples, median_figure, median_of};
+use super::latency::LatencyMoment;
+use super::observed::{Lost, Place, Samples, median_figure, middle_of};
 use super::timeline::Moment;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
@@ -17,7 +17,7 @@ use bench_model::observation::{Checked, Differences, Sample, checked_answers, fa
 use bench_stats::Estimate;
 
 /// One server, workload and load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The server.
     pub server: String,
@@ -91,37 +91,28 @@ pub(super) fn cell(
     failed: &[FailedTrial],
 ) -> Cell {
     let (server, beside, workload, level) = place;
-    let figures: BTreeMap<Figure, Estimate> = Figure::ALL
-        .iter()
-        .copied()
-        .filter_map(|figure| Some((figure, median_figure(measured, figure)?)))
-        .collect();
-    let sum = |count: fn(&Sample) -> Option<u64>| {
-        measured.values().map(|sample| count(sample)).sum::<Option<u64>>()
-    };
+    let estimated = |figure: &Figure| Some((*figure, median_figure(measured, *figure)?));
+    let figures: BTreeMap<Figure, Estimate> = Figure::ALL.iter().filter_map(estimated).collect();
     let share_of_ceiling = ceiling
         .and_then(|ceiling| ratio(Figure::RequestsPerSecond, measured, ceiling))
         .map(|ratio| ratio.value);
-    let failed_requests = failed_requests(measured.values().copied());
+    let samples = || measured.values().copied();
+    let failed_requests = failed_requests(samples());
+    let sum = |count: fn(&Sample) -> Option<u64>| samples().map(count).sum::<Option<u64>>();
     let listen_overflows = sum(|sample| sample.network.listen_overflows);
     let is_ceiling = share_of_ceiling == Some(1.0);
-    let disagreement = median_of(measured.values().filter_map(|sample| sample.count_disagreement()));
-    let has_users = measured.values().any(|sample| sample.load.staged.is_some());
+    let has_users = samples().any(|sample| sample.load.staged.is_some());
     let is_open = level.rate.is_some() || has_users;
     let value = |figure: Figure| figures.get(&figure).map(|estimate| estimate.value);
     // In an open loop the tool holds as many connections as it happens to need, users in stages wait between requests,
     // and in both the tool's CPU limits no rate.
-    let share_of_connections =
-        |figure: Figure| value(figure).filter(|_| !is_open).map(|value| value / f64::from(level.connections));
+    let active = value(Figure::ActiveConnections).filter(|_| !is_open);
     let of_cell =
         |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
     let lost_to = |lost: Lost| invalid.get(&lost).copied().unwrap_or(0);
     // A connection may have several requests in flight, and a request one of its own.
-    let established_share = median_of(
-        measured
-            .values()
-            .filter_map(|sample| Some(sample.established? as f64 / f64::from(sample.connecting?.requested))),
-    );
+    let established_share =
+        |sample: &Sample| Some(sample.established? as f64 / f64::from(sample.connecting?.requested));
     let marks = Mark::of(Evidence {
         client_bound: !is_open && is_client_bound(value, measured),
         share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
@@ -131,9 +122,9 @@ pub(super) fn cell(
         stolen_trials: lost_to(Lost::Steal),
         foreign_trials: lost_to(Lost::ForeignCpu),
         throttled_trials: lost_to(Lost::Throttled),
-        active_share: share_of_connections(Figure::ActiveConnections),
-        established_share: established_share.map(|share| share.value),
-        count_disagreement: disagreement.map(|share| share.value),
+        active_share: active.map(|active| active / f64::from(level.connections)),
+        established_share: middle_of(samples().filter_map(established_share)),
+        count_disagreement: middle_of(samples().filter_map(Sample::count_disagreement)),
         // Users come and go, so such a window is not meant to be steady.
         first_half_ratio: value(Figure::FirstHalfCpuRatio).filter(|_| !has_users),
         achieved_share: value(Figure::AchievedRate)
@@ -153,13 +144,10 @@ pub(super) fn cell(
         failed_requests,
         listen_overflows: listen_overflows.filter(|_| !measured.is_empty()),
         retransmits: sum(|sample| sample.network.retransmits).filter(|_| !measured.is_empty()),
-        answer_bytes: measured.values().next().map(|sample| sample.answer_bytes),
-        checked: checked_answers(measured.values().copied()),
-        differences: Differences::of_all(measured.values().filter_map(|sample| sample.differences.as_ref())),
+        answer_bytes: samples().next().map(|sample| sample.answer_bytes),
+        checked: checked_answers(samples()),
+        differences: Differences::of_all(samples().filter_map(|sample| sample.differences.as_ref())),
         marks,
-        timeline: Vec::new(),
-        latency: Vec::new(),
-        quantiles: Vec::new(),
-        requests_of_a_trial: None,
+        ..Cell::default()
     }
 }

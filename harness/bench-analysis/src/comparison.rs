@@ -61,6 +61,13 @@ pub struct Comparison {
     pub block_ratios: [Vec<f64>; 2],
 }
 
+impl Comparison {
+    /// Whether it is that of a pair on a workload and load.
+    pub(super) fn is_of(&self, server: &str, over: &str, workload: &str, level: Level) -> bool {
+        (&*self.server, &*self.over, &*self.workload, self.level) == (server, over, workload, level)
+    }
+}
+
 /// Requests a second are the processors that a server uses, divided by its CPU time for a request. So the ratio of two
 /// rates is the ratio of processors divided by the ratio of CPU times. Paired by block; each interval is right by
 /// itself with 95 %.
@@ -92,6 +99,7 @@ struct Pair {
     workload: String,
     level: Level,
     is_duet: bool,
+    blocks: Blocks,
 }
 
 /// The blocks of a pair, as far as both servers were observed.
@@ -128,7 +136,6 @@ impl Blocks {
 pub struct Comparisons<'a> {
     observed: &'a Observed<'a>,
     pairs: Vec<Pair>,
-    blocks: Vec<Blocks>,
     data: Vec<PairedRatios>,
     decisions: Vec<Decision>,
     rules: Rules,
@@ -144,6 +151,8 @@ impl<'a> Comparisons<'a> {
         trials: &[Trial],
         observed: &'a Observed<'a>,
     ) -> Self {
+        let last_block = trials.last().map_or(0, |trial| trial.block);
+        let extra = last_block.saturating_sub(campaign.max_blocks);
         let mut pairs = Vec::new();
         for workload in &campaign.workloads {
             let headline = campaign.headline_level(workload, levels);
@@ -151,44 +160,31 @@ impl<'a> Comparisons<'a> {
             for &level in levels.iter().filter(compared) {
                 let measured = |server: &String| campaign.measures(server, workload, level);
                 let compared = campaign.compared().into_iter().filter(|(a, b)| measured(a) && measured(b));
-                pairs.extend(compared.map(|(server, over)| Pair {
-                    server,
-                    over,
-                    workload: workload.clone(),
-                    level,
-                    is_duet: campaign.environment.placement == Placement::Duet,
+                pairs.extend(compared.map(|(server, over)| {
+                    let is_duet = campaign.environment.placement == Placement::Duet;
+                    let (workload, blocks) = (workload.clone(), Blocks::default());
+                    let pair = Pair { server, over, workload, level, is_duet, blocks };
+                    Pair { blocks: pair.blocks(observed, extra), ..pair }
                 }));
             }
         }
-        let last_block = trials.last().map_or(0, |trial| trial.block);
-        let extra = last_block.saturating_sub(campaign.max_blocks);
-        let blocks: Vec<Blocks> = pairs.iter().map(|pair| pair.blocks(observed, extra)).collect();
-        let data: Vec<PairedRatios> =
-            pairs.iter().zip(&blocks).map(|(pair, blocks)| pair.paired_ratios(observed, blocks)).collect();
+        let data: Vec<PairedRatios> = pairs.iter().map(|pair| pair.paired_ratios(observed)).collect();
         let block_counts =
             planned_block_counts(pairs.len(), campaign.max_blocks, campaign.precision.is_some());
         let rules = Rules::new(&JUDGED.map(|(_, better)| better), demand(campaign), block_counts);
         let decisions = replay(&data, &rules);
-        Self { observed, pairs, blocks, data, decisions, rules, campaign }
+        Self { observed, pairs, data, decisions, rules, campaign }
     }
 
     /// The results of each pair that was measured at all.
     pub fn comparisons(&self) -> Vec<Comparison> {
-        let pairs = self.pairs.iter().zip(&self.blocks).zip(&self.decisions).zip(&self.data);
-        let comparison =
-            |(((pair, blocks), decision), data): (((&Pair, &Blocks), &Decision), &PairedRatios)| {
-                let ratios =
-                    |figure: usize| data.log_ratios[figure].values().map(|ratio| ratio.exp()).collect();
-                let block_ratios = [ratios(0), ratios(1)];
-                Some(Comparison { block_ratios, ..pair.comparison(self.observed, blocks, decision)? })
-            };
-        pairs.filter_map(comparison).collect()
+        let pairs = self.pairs.iter().zip(&self.decisions).zip(&self.data);
+        pairs.filter_map(|((pair, decision), data)| pair.comparison(self.observed, decision, data)).collect()
     }
 
     /// Blocks that were lost to some pair and are run again as later ones.
     pub fn run_again(&self) -> u32 {
-        let blocks: BTreeSet<u32> =
-            self.blocks.iter().flat_map(|blocks| blocks.run_again.iter().copied()).collect();
+        let blocks: BTreeSet<&u32> = self.pairs.iter().flat_map(|pair| &pair.blocks.run_again).collect();
         blocks.len() as u32
     }
 
@@ -235,10 +231,9 @@ impl<'a> Comparisons<'a> {
     /// The blocks that a pair runs beyond a planned count, in place of lost ones. Open pairs that may share a server
     /// run the same blocks, so that trials that are compared are still made at about the same time.
     fn blocks_again(&self, pair: &Pair) -> u32 {
-        let pairs = self.pairs.iter().zip(&self.decisions).zip(&self.blocks);
-        let shared =
-            pairs.filter(|((other, decision), _)| decision.settled_at.is_none() && pair.runs_with(other));
-        shared.map(|(_, blocks)| blocks.run_again.len() as u32).max().unwrap_or(0)
+        let pairs = self.pairs.iter().zip(&self.decisions);
+        let shared = pairs.filter(|(other, decision)| decision.settled_at.is_none() && pair.runs_with(other));
+        shared.map(|(other, _)| other.blocks.run_again.len() as u32).max().unwrap_or(0)
     }
 
     fn uncompared_blocks(&self) -> u32 {
@@ -310,25 +305,27 @@ impl Pair {
         Blocks::new((1..=a_blocks.min(b_blocks)).map(|block| self.lost(observed, block)), most)
     }
 
-    fn paired_ratios(&self, observed: &Observed<'_>, blocks: &Blocks) -> PairedRatios {
+    fn paired_ratios(&self, observed: &Observed<'_>) -> PairedRatios {
         let (a, b) = self.samples(observed);
         let by_count = |(figure, _): (Figure, Better)| {
             let ratios = log_ratios(figure, &a, &b);
-            let counted = (1..).zip(&blocks.counted);
+            let counted = (1..).zip(&self.blocks.counted);
             counted.filter_map(|(count, block)| Some((count, *ratios.get(block)?))).collect()
         };
         let log_ratios = JUDGED.into_iter().map(by_count).collect();
-        PairedRatios { log_ratios, counted_blocks: blocks.counted.len() as u32 }
+        PairedRatios { log_ratios, counted_blocks: self.blocks.counted.len() as u32 }
     }
 
     fn comparison(
         &self,
         observed: &Observed<'_>,
-        blocks: &Blocks,
         decision: &Decision,
+        data: &PairedRatios,
     ) -> Option<Comparison> {
         let &[Some(rate), Some(cpu)] = decision.findings.as_slice() else { return None };
         let (a, b) = self.samples(observed);
+        let blocks = &self.blocks;
+        let ratios = |figure: usize| data.log_ratios[figure].values().map(|ratio| ratio.exp()).collect();
         Some(Comparison {
             server: self.server.clone(),
             over: self.over.clone(),
@@ -344,7 +341,7 @@ impl Pair {
             with_invalid: self.with_invalid(observed),
             settled_at: decision.settled_at,
             terms: Terms::new(&a, &b),
-            block_ratios: Default::default(),
+            block_ratios: [ratios(0), ratios(1)],
         })
     }
 }

@@ -63,11 +63,7 @@ pub fn crossed(plan: &Plan, comparisons: &[Comparison], observations: &[Observat
             return None;
         }
         let pair = |server: &str, over: &str| {
-            let is_it = |pair: &&Comparison| {
-                (&*pair.server, &*pair.over, &*pair.workload, pair.level)
-                    == (server, over, &*whole.workload, whole.level)
-            };
-            comparisons.iter().find(is_it)
+            comparisons.iter().find(|pair| pair.is_of(server, over, &whole.workload, whole.level))
         };
         let (via, http, rpc) = plan.servers.iter().find_map(|via| {
             let (first, second) = (pair(&via.name, &whole.over)?, pair(&whole.server, &via.name)?);

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
+use super::observed::counts;
 use super::search::{Judgement, Rule, Search};
 use bench_model::observation::Observation;
 use bench_model::plan::{Trial, shuffle};
@@ -126,11 +127,7 @@ pub trait Searches {
 
     /// What is wrong with trials that did not pass: by kind, how many of them have it.
     fn complaints_of(&self, wrong: &[&Observation]) -> BTreeMap<String, u32> {
-        let mut complaints = BTreeMap::new();
-        for kind in wrong.iter().flat_map(|observation| self.complaints(observation)) {
-            *complaints.entry(kind).or_insert(0) += 1;
-        }
-        complaints
+        counts(wrong.iter().flat_map(|observation| self.complaints(observation)))
     }
 }
 

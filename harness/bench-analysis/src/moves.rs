@@ -60,14 +60,11 @@ impl Accepted {
     /// One line: it is missing, or what is wrong in it.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        let place = || path.display().to_string();
         let accepted: Self = toml::from_str(&text)
             .map_err(|error| anyhow::anyhow!(error.message().replace('\n', " ")))
-            .with_context(|| path.display().to_string())?;
-        accepted
-            .moves
-            .iter()
-            .try_for_each(AcceptedMove::check)
-            .with_context(|| path.display().to_string())?;
+            .with_context(place)?;
+        accepted.moves.iter().try_for_each(AcceptedMove::check).with_context(place)?;
         Ok(accepted)
     }
 
@@ -94,7 +91,7 @@ impl AcceptedMove {
 }
 
 /// A server's figure with itself at the base.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
     /// The server.
     pub server: String,
@@ -103,6 +100,7 @@ pub struct Compared {
     /// Which figure.
     pub figure: Moved,
     /// What was found; `None` where it could not be.
+    #[serde(skip)]
     pub found: Option<Found>,
 }
 
@@ -195,12 +193,9 @@ pub struct Rules<'a> {
 /// A comparison with a base, judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
-    /// The server.
-    pub server: String,
-    /// The request.
-    pub request: String,
-    /// Which figure.
-    pub figure: Moved,
+    /// What is judged.
+    #[serde(flatten)]
+    pub of: Compared,
     /// New over old; `None` where it could not be measured.
     pub ratio: Option<f64>,
     /// Its interval; a count has none.
@@ -209,9 +204,6 @@ pub struct Judged {
     pub state: State,
     /// Why it may move, where it moved and that was accepted.
     pub reason: Option<String>,
-    /// The ratio with what it is of.
-    #[serde(skip)]
-    pub found: Option<Found>,
 }
 
 /// All comparisons with a base.
@@ -246,22 +238,18 @@ pub fn judge(base: &str, all: &[Compared], rules: Rules<'_>) -> Judgement {
 fn judge_one(base: &str, one: &Compared, rules: Rules<'_>) -> Judged {
     let found = one.found;
     let state = found.map_or(State::Undecided, |found| found.state(one.figure, rules));
-    let reason = found.filter(|_| state != State::Still).zip(rules.accepted);
-    let reason = reason
-        .and_then(|(found, accepted)| accepted.reason(base, one, found.ratio(), rules.margin))
-        .map(str::to_owned);
+    let ratio = found.map(|found| found.ratio());
+    let accepted = ratio.filter(|_| state != State::Still).zip(rules.accepted);
+    let reason = accepted.and_then(|(ratio, accepted)| accepted.reason(base, one, ratio, rules.margin));
     Judged {
-        server: one.server.clone(),
-        request: one.request.clone(),
-        figure: one.figure,
-        ratio: found.map(|found| found.ratio()),
+        of: one.clone(),
+        ratio,
         interval: match found {
             Some(Found::Measured(finding)) => finding.ratio.interval,
             _ => None,
         },
         state: if reason.is_some() { State::Accepted } else { state },
-        reason,
-        found,
+        reason: reason.map(str::to_owned),
     }
 }
 
@@ -269,25 +257,17 @@ impl Judgement {
     /// What would accept each move that has no reason, but for the reason; nothing where there is no file of them.
     pub fn to_accept(&self) -> Vec<AcceptedMove> {
         let moved = self.comparisons.iter().filter(|one| self.can_be_accepted && one.state == State::Moved);
-        moved.filter_map(|one| one.to_accept(self.short_base())).collect()
+        let accepting = |one: &Judged| {
+            let Compared { server, request, figure, .. } = one.of.clone();
+            let ratio = (one.ratio? * 1e3).round() / 1e3;
+            let (base, reason) = (self.short_base().to_owned(), String::new());
+            Some(AcceptedMove { base, server, request, figure, ratio, reason })
+        };
+        moved.filter_map(accepting).collect()
     }
 
     /// As many digits of the base as name it.
     pub fn short_base(&self) -> &str {
         self.base.get(..12).unwrap_or(&self.base)
-    }
-}
-
-impl Judged {
-    /// What accepts it, but for the reason.
-    fn to_accept(&self, base: &str) -> Option<AcceptedMove> {
-        Some(AcceptedMove {
-            base: base.to_owned(),
-            server: self.server.clone(),
-            request: self.request.clone(),
-            figure: self.figure,
-            ratio: (self.ratio? * 1e3).round() / 1e3,
-            reason: String::new(),
-        })
     }
 }

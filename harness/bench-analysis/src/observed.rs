@@ -1,6 +1,7 @@
 //! Observations by server, workload and load, and which of them count.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
@@ -71,23 +72,22 @@ impl<'a> Observed<'a> {
     }
 
     pub(super) fn samples_of(&self, place: Place<'_>) -> Samples<'a> {
-        let blocks = self.cells.get(&place).into_iter().flatten();
-        blocks.filter_map(|(block, observation)| Some((*block, valid(observation)?))).collect()
+        self.samples_by(place, valid)
     }
 
     /// What was measured, invalid trials among it: for a comparison that is shown once with them and once without.
     pub(super) fn samples_with_invalid(&self, place: Place<'_>) -> Samples<'a> {
+        self.samples_by(place, |observation| observation.outcome.sample())
+    }
+
+    fn samples_by(&self, place: Place<'_>, of: fn(&Observation) -> Option<&Sample>) -> Samples<'a> {
         let blocks = self.cells.get(&place).into_iter().flatten();
-        blocks.filter_map(|(block, observation)| Some((*block, observation.outcome.sample()?))).collect()
+        blocks.filter_map(|(block, observation)| Some((*block, of(observation)?))).collect()
     }
 
     /// How many trials of a cell were measured and are invalid, by what they were lost to.
     pub(super) fn invalid(&self, place: Place<'_>) -> BTreeMap<Lost, usize> {
-        let mut counts = BTreeMap::new();
-        for lost in self.samples_with_invalid(place).into_values().filter_map(invalid) {
-            *counts.entry(lost).or_default() += 1;
-        }
-        counts
+        counts(self.samples_with_invalid(place).into_values().filter_map(invalid))
     }
 
     /// What became of a block's trial in a cell; `None` where there is no observation.
@@ -194,9 +194,37 @@ pub fn invalid_reason(sample: &Sample) -> Option<String> {
     })
 }
 
+/// How often each value comes.
+pub(super) fn counts<K: Ord, N: Default + From<u8> + AddAssign>(
+    values: impl Iterator<Item = K>,
+) -> BTreeMap<K, N> {
+    let mut counts: BTreeMap<K, N> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += N::from(1);
+    }
+    counts
+}
+
+/// Values by what they have in common, in the order in which it first appears.
+pub(super) fn grouped<K: PartialEq, T>(values: impl Iterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, value) in values {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 /// The median of values; `None` where there are none.
 pub(super) fn median_of(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
     median(&values.into_iter().collect::<Vec<_>>())
+}
+
+/// The same without its interval.
+pub(super) fn middle_of(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    Some(median_of(values)?.value)
 }
 
 /// The median of a figure over the samples that have it.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::comparison::ratio;
-use super::latency_course::width_ms;
+use super::latency::width_ms;
 use super::observed::{Observed, median_figure, median_of};
 use bench_model::config::{Background, Campaign};
 use bench_model::figure::Figure;
@@ -111,45 +111,42 @@ pub struct Agreement {
 impl Agreement {
     /// Whether the medians differ by no more than [`AGREEMENT`]; unknown where they are.
     pub fn holds(&self) -> Option<bool> {
-        self.ratio.map(within)
+        self.ratio.map(|ratio| ratio.value.ln().abs() <= (1.0 + AGREEMENT).ln())
     }
 }
 
-fn within(ratio: Estimate) -> bool {
-    ratio.value.ln().abs() <= (1.0 + AGREEMENT).ln()
-}
-
-/// The servers and workloads of a campaign's cells at a level.
-fn places(campaign: &Campaign) -> impl Iterator<Item = (&String, &String)> {
-    let workloads = campaign.workloads.iter();
-    workloads.flat_map(|workload| campaign.servers.iter().map(move |server| (server, workload)))
+/// A campaign's cells at some levels.
+fn cells(
+    campaign: &Campaign,
+    levels: impl Iterator<Item = Level>,
+) -> impl Iterator<Item = (Level, &String, &String)> {
+    levels.flat_map(move |level| {
+        let workloads = campaign.workloads.iter();
+        workloads
+            .flat_map(move |workload| campaign.servers.iter().map(move |server| (level, server, workload)))
+    })
 }
 
 /// The ratios with the other load over without it, where both were measured.
 pub fn isolation(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) -> Vec<Isolation> {
-    let mut found = Vec::new();
-    for &level in levels.iter().filter(|level| !level.disturbed) {
-        let with = Level { disturbed: true, ..level };
-        if !levels.contains(&with) {
-            continue;
+    let with_other = |level: Level| Level { disturbed: true, ..level };
+    let both = |level: &Level| !level.disturbed && levels.contains(&with_other(*level));
+    let of_cell = |(level, server, workload): (Level, &String, &String)| {
+        let alone = observed.samples(server, workload, level);
+        let disturbed = observed.samples(server, workload, with_other(level));
+        let (other_per_s, other_answered) = other_load(disturbed.values().copied());
+        Isolation {
+            server: server.clone(),
+            workload: workload.clone(),
+            level,
+            p50_from_send_ratio: ratio(Figure::P50FromSendUs, &disturbed, &alone),
+            p99_from_send_ratio: ratio(Figure::P99FromSendUs, &disturbed, &alone),
+            p99_ratio: ratio(Figure::P99Us, &disturbed, &alone),
+            other_per_s,
+            other_answered,
         }
-        for (server, workload) in places(campaign) {
-            let alone = observed.samples(server, workload, level);
-            let disturbed = observed.samples(server, workload, with);
-            let (other_per_s, other_answered) = other_load(disturbed.values().copied());
-            found.push(Isolation {
-                server: server.clone(),
-                workload: workload.clone(),
-                level,
-                p50_from_send_ratio: ratio(Figure::P50FromSendUs, &disturbed, &alone),
-                p99_from_send_ratio: ratio(Figure::P99FromSendUs, &disturbed, &alone),
-                p99_ratio: ratio(Figure::P99Us, &disturbed, &alone),
-                other_per_s,
-                other_answered,
-            });
-        }
-    }
-    found
+    };
+    cells(campaign, levels.iter().copied().filter(both)).map(of_cell).collect()
 }
 
 /// How servers come back, where the other load ends within the window.
@@ -158,30 +155,27 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
     let Some((background, for_ms)) = background.and_then(|other| Some((other, other.for_ms?))) else {
         return Vec::new();
     };
-    let mut found = Vec::new();
-    for &level in levels.iter().filter(|level| level.disturbed) {
-        for (server, workload) in places(campaign) {
-            let samples: Vec<&Sample> = observed.samples(server, workload, level).into_values().collect();
-            let trial = |sample: &&Sample| OverloadTrial::new(&sample.load.series, background, for_ms);
-            let trials: Vec<OverloadTrial> = samples.iter().filter_map(trial).collect();
-            let (overload_per_s, overload_answered) = other_load(samples.iter().copied());
-            let answered_by_trial: Vec<f64> =
-                trials.iter().filter_map(|trial| trial.answered_share(level)).collect();
-            found.push(Recovery {
-                server: server.clone(),
-                workload: workload.clone(),
-                level,
-                before_us: median_of(trials.iter().map(|trial| trial.before_us)),
-                peak_us: median_of(trials.iter().map(|trial| trial.peak_us)),
-                overload_per_s,
-                overload_answered,
-                answered: median_of(answered_by_trial.iter().copied()),
-                answered_by_trial,
-                after_ms: trials.iter().map(|trial| trial.after_ms).collect(),
-            });
+    let of_cell = |(level, server, workload): (Level, &String, &String)| {
+        let samples: Vec<&Sample> = observed.samples(server, workload, level).into_values().collect();
+        let trial = |sample: &&Sample| OverloadTrial::new(&sample.load.series, background, for_ms);
+        let trials: Vec<OverloadTrial> = samples.iter().filter_map(trial).collect();
+        let (overload_per_s, overload_answered) = other_load(samples.iter().copied());
+        let answered_by_trial: Vec<f64> =
+            trials.iter().filter_map(|trial| trial.answered_share(level)).collect();
+        Recovery {
+            server: server.clone(),
+            workload: workload.clone(),
+            level,
+            before_us: median_of(trials.iter().map(|trial| trial.before_us)),
+            peak_us: median_of(trials.iter().map(|trial| trial.peak_us)),
+            overload_per_s,
+            overload_answered,
+            answered: median_of(answered_by_trial.iter().copied()),
+            answered_by_trial,
+            after_ms: trials.iter().map(|trial| trial.after_ms).collect(),
         }
-    }
-    found
+    };
+    cells(campaign, levels.iter().copied().filter(|level| level.disturbed)).map(of_cell).collect()
 }
 
 /// What one trial shows of its server's recovery.
@@ -206,13 +200,12 @@ impl OverloadTrial {
         let (began, ended) = (background.from_ms as f64, (background.from_ms + for_ms) as f64);
         let from = |bin: &Bin| f64::from(bin.from_ms);
         // The first part has the making of connections.
-        let before: Vec<f64> =
-            series.iter().skip(1).filter(|bin| from(bin) + width_ms <= began).map(|bin| bin.p99_us).collect();
+        let before = series.iter().skip(1).filter(|bin| from(bin) + width_ms <= began);
         let during = || series.iter().filter(|bin| from(bin) >= began && from(bin) + width_ms <= ended);
         let peak_us = during().map(|bin| bin.p99_us).max_by(f64::total_cmp)?;
         let answered = during().map(|bin| bin.answered).sum::<Option<u32>>();
         let within_s = ((ended / width_ms).floor() - (began / width_ms).ceil()) * width_ms / 1e3;
-        let old_level = before.iter().copied().max_by(f64::total_cmp)?;
+        let old_level = before.map(|bin| bin.p99_us).max_by(f64::total_cmp)?;
         let after: Vec<Bin> = series.iter().copied().filter(|bin| from(bin) >= ended).collect();
         let stays = (f64::from(STAYS_MS) / width_ms).ceil() as usize;
         let whole = |bins: &&[Bin]| {
@@ -234,37 +227,32 @@ impl OverloadTrial {
 /// What each tool shows compared with vegeta, or with the campaign's first tool where vegeta is not among them. Nothing
 /// where the server is stopped now and then, because tools then differ on purpose.
 pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) -> Vec<Agreement> {
-    let tools = campaign.open.as_ref().map_or(&[] as &[LoadTool], |open| open.tools.as_slice());
+    let open = campaign.open.as_ref().filter(|open| open.stall.is_none());
+    let tools = open.map_or(&[] as &[LoadTool], |open| open.tools.as_slice());
     let [first, _, ..] = tools else { return Vec::new() };
-    if campaign.open.as_ref().is_some_and(|open| open.stall.is_some()) {
-        return Vec::new();
-    }
     let against = if tools.contains(&LoadTool::Vegeta) { LoadTool::Vegeta } else { *first };
-    let mut found = Vec::new();
-    for &level in levels {
-        for (server, workload) in places(campaign) {
-            let own = observed.samples(server, workload, level);
-            let other = observed.samples(server, workload, Level { tool: against, ..level });
-            let unseen = own.values().find_map(|sample| match &sample.wire {
-                Some(Wire::Unseen { reason }) => Some(reason.clone()),
-                _ => None,
-            });
-            found.push(Agreement {
-                server: server.clone(),
-                workload: workload.clone(),
-                level,
-                against,
-                p50_us: median_figure(&own, Figure::P50FromSendUs),
-                ratio: ratio(Figure::P50FromSendUs, &own, &other),
-                wire_us: median_figure(&own, Figure::WireP50Us),
-                wire_ratio: ratio(Figure::WireP50Us, &own, &other),
-                tool_us: median_figure(&own, Figure::ToolUs),
-                unseen,
-                rate_ratio: ratio(Figure::AchievedRate, &own, &other),
-            });
+    let of_cell = |(level, server, workload): (Level, &String, &String)| {
+        let own = observed.samples(server, workload, level);
+        let other = observed.samples(server, workload, Level { tool: against, ..level });
+        let unseen = own.values().find_map(|sample| match &sample.wire {
+            Some(Wire::Unseen { reason }) => Some(reason.clone()),
+            _ => None,
+        });
+        Agreement {
+            server: server.clone(),
+            workload: workload.clone(),
+            level,
+            against,
+            p50_us: median_figure(&own, Figure::P50FromSendUs),
+            ratio: ratio(Figure::P50FromSendUs, &own, &other),
+            wire_us: median_figure(&own, Figure::WireP50Us),
+            wire_ratio: ratio(Figure::WireP50Us, &own, &other),
+            tool_us: median_figure(&own, Figure::ToolUs),
+            unseen,
+            rate_ratio: ratio(Figure::AchievedRate, &own, &other),
         }
-    }
-    found
+    };
+    cells(campaign, levels.iter().copied()).map(of_cell).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::observed::{Observed, Samples, median_of, quantile_us};
+use super::observed::{Observed, Samples, middle_of, quantile_us};
 use bench_model::config::OriginalRun;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
@@ -77,7 +77,7 @@ impl Printed {
     /// Medians over trials; `None` where there is none.
     fn of_samples(samples: &Samples<'_>) -> Option<Self> {
         let of = |figure: &dyn Fn(&Sample) -> Option<f64>| {
-            median_of(samples.values().filter_map(|sample| figure(sample))).map(|estimate| estimate.value)
+            middle_of(samples.values().filter_map(|sample| figure(sample)))
         };
         let latency = |figure: Figure| of(&|sample| sample.figure(figure));
         Some(Self {
@@ -115,15 +115,17 @@ pub fn reproduced(plan: &Plan, observations: &[Observation]) -> Vec<Reproduced> 
         for level in plan.levels() {
             for arm in &campaign.arms {
                 let samples = observed.samples(&arm.name, workload, level);
-                let cpu = median_of(samples.values().filter_map(|sample| sample.cpu_us_per_request()));
-                let Some((printed, cpu)) = Printed::of_samples(&samples).zip(cpu) else { continue };
+                let cpu = middle_of(samples.values().filter_map(|sample| sample.cpu_us_per_request()));
+                let Some((printed, cpu_us_per_request)) = Printed::of_samples(&samples).zip(cpu) else {
+                    continue;
+                };
                 found.push(Reproduced {
                     server: arm.name.clone(),
                     workload: workload.clone(),
                     level,
                     trials: samples.len(),
                     printed,
-                    cpu_us_per_request: cpu.value,
+                    cpu_us_per_request,
                 });
             }
         }

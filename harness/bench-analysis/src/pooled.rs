@@ -14,6 +14,7 @@ use serde_json::Value;
 
 pub use self::model::{Model, Pooled};
 use super::comparison::Comparison;
+use super::observed::grouped;
 use super::summary::Summary;
 use super::verdict::Finding;
 use bench_model::config::{Environment, Placement};
@@ -206,39 +207,26 @@ impl Group {
 
 /// Every ratio of the runs, by what they share: CPU time in duets first, then by request, connections and pair.
 pub fn pool(sources: &[Source<'_>]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for source in sources {
-        for pair in &source.summary.comparisons {
-            for (figure, finding, blocks) in judged(source, pair) {
-                let Some(setting) = setting(source, pair, figure) else { continue };
-                let ratio = run_ratio(source, finding, blocks);
-                let place = groups.iter().position(|group| group.setting == setting).unwrap_or_else(|| {
-                    groups.push(Group { setting, newest: false, models: Vec::new(), across: None });
-                    groups.len() - 1
-                });
-                let processor = source.conditions.host.processor_name();
-                let models = &mut groups[place].models;
-                match models.iter_mut().find(|model| model.processor == processor) {
-                    Some(model) => model.runs.push(ratio),
-                    None => models.push(Model { processor, runs: vec![ratio], pooled: None }),
-                }
-            }
-        }
-    }
-    for group in &mut groups {
-        group.models.sort_by(|a, b| a.processor.cmp(&b.processor));
-        for model in &mut group.models {
-            let estimates: Vec<RunEstimate> = model.runs.iter().filter_map(RunRatio::log_estimate).collect();
-            model.pooled = random_effects(&estimates).map(|logs| Pooled::new(estimates.len(), logs));
-        }
-        group.across = across(&group.models);
-    }
+    let of_pair = |(source, pair): (&Source<'_>, &Comparison)| {
+        let ratio = |(figure, finding, blocks): (PooledFigure, &Finding, &[f64])| {
+            let processor = source.conditions.host.processor_name();
+            Some((setting(source, pair, figure)?, (processor, run_ratio(source, finding, blocks))))
+        };
+        judged(source, pair).into_iter().filter_map(ratio).collect::<Vec<_>>()
+    };
+    let pairs =
+        sources.iter().flat_map(|source| source.summary.comparisons.iter().map(move |pair| (source, pair)));
+    let group = |(setting, ratios): (Setting, Vec<(String, RunRatio)>)| {
+        let models = grouped(ratios.into_iter()).into_iter();
+        let mut models: Vec<Model> = models.map(|(processor, runs)| Model::new(processor, runs)).collect();
+        models.sort_by(|a, b| a.processor.cmp(&b.processor));
+        Group { setting, newest: false, across: across(&models), models }
+    };
+    let mut groups: Vec<Group> = grouped(pairs.flat_map(of_pair)).into_iter().map(group).collect();
     let mut newest: BTreeMap<String, String> = BTreeMap::new();
     for group in &groups {
         let known = newest.entry(order_text(&group.setting)).or_default();
-        if group.began() > known.as_str() {
-            *known = group.began().to_owned();
-        }
+        *known = known.as_str().max(group.began()).to_owned();
     }
     for group in &mut groups {
         group.newest = newest.get(&order_text(&group.setting)).is_some_and(|at| at == group.began());
@@ -287,17 +275,15 @@ fn judged<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<(PooledFigure, &
 fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Option<Setting> {
     let Source { plan, conditions, summary, .. } = source;
     let identity = |name: &str| {
-        let title = plan.servers.iter().find(|server| server.name == name)?.title.clone();
+        let title = plan.server(name).ok()?.title.clone();
         let mut settings = conditions.servers.get(name)?.clone();
         if let Some(fields) = settings.as_object_mut() {
             fields.retain(|field, _| !NO_SETTINGS.contains(&field.as_str()));
         }
         Some(Identity { name: name.to_owned(), title, settings, built: Built::of(name, source) })
     };
-    let of_pair = |cell: &&super::Cell| {
-        cell.server == pair.server && cell.workload == pair.workload && cell.level == pair.level
-    };
-    let traffic = &plan.workloads.iter().find(|workload| workload.name == pair.workload)?.traffic;
+    let cell = summary.cell(&pair.server, &pair.workload, pair.level);
+    let traffic = &plan.workload(&pair.workload).ok()?.traffic;
     Some(Setting {
         figure,
         placement: plan.campaign.environment.placement,
@@ -305,7 +291,7 @@ fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Opti
         server: pair.server.clone(),
         over: pair.over.clone(),
         connections: pair.level.connections,
-        answer_bytes: summary.cells.iter().find(of_pair).and_then(|cell| cell.answer_bytes),
+        answer_bytes: cell.and_then(|cell| cell.answer_bytes),
         threads: plan.threads,
         environment: plan.campaign.environment.clone(),
         many_builds: plan.campaign.layouts.is_some(),

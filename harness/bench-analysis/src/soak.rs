@@ -130,9 +130,7 @@ fn drift(points: &[(f64, f64)], window_s: f64, flat: f64) -> Option<Drift> {
     } else {
         Course::Inconclusive
     };
-    let hourly = |per_s: f64| per_s * 3_600.0;
-    let interval = per_s.interval.map(|(low, high)| (hourly(low), hourly(high)));
-    Some(Drift { level, per_hour: Estimate { value: hourly(per_s.value), interval }, course })
+    Some(Drift { level, per_hour: per_s.map(|per_s| per_s * 3_600.0), course })
 }
 
 /// Whether two levels, one after the other, fit better than a line: their points are nearer to them, by the sum of

@@ -1,6 +1,7 @@
 //! The summary: a cell for each server, workload and load; comparisons by pairs; bounds; and what failed.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::boxed::{Boxed, is_answer};
 use super::cell::{Cell, cell};
@@ -9,11 +10,10 @@ use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::hosts::{HostSummary, hosts};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
-use super::latency_course::latency_course;
-use super::observed::{Observed, median_of, valid};
+use super::latency::{fewest_requests, latency_course, quantiles};
+use super::observed::{Observed, middle_of, valid};
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
-use super::quantiles::{fewest_requests, quantiles};
 use super::sizes::SizesSummary;
 use super::slo::SloSummary;
 use super::soak::{Soak, soaks};
@@ -32,7 +32,8 @@ use bench_stats::Estimate;
 pub const SUMMARY_VERSION: u32 = 5;
 
 /// What a run showed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Trials that were planned at most, without those that may be run in place of lost ones.
     pub planned: usize,
@@ -62,7 +63,6 @@ pub struct Summary {
     pub invalid: Vec<InvalidTrial>,
     /// What it cost to read the servers' resources: CPU time of the harness over the window's length, in processors.
     /// None where nothing was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling_cores: Option<SamplingCores>,
     /// Why requests failed or a server was slow, where there is something to explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -86,10 +86,8 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agreement: Vec<Agreement>,
     /// Where servers start to fail. None where that was not searched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<ThresholdSummary>,
     /// The highest rates that servers sustain under a service level. None where that was not searched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<SloSummary>,
     /// Connections that were held in boxes of limited memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -98,7 +96,6 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carriers: Vec<Carrier>,
     /// Servers in boxes, box by box.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<SizesSummary>,
     /// What the campaign's views show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -148,12 +145,7 @@ impl Summary {
         level: impl Into<Level>,
     ) -> Option<&Comparison> {
         let level = level.into();
-        self.comparisons.iter().find(|comparison| {
-            comparison.server == server
-                && comparison.over == over
-                && comparison.workload == workload
-                && comparison.level == level
-        })
+        self.comparisons.iter().find(|pair| pair.is_of(server, over, workload, level))
     }
 }
 
@@ -184,40 +176,40 @@ pub fn summarize(
     let comparisons = judged.comparisons();
     let has_failed = |observation: &&Observation| !is_answer(campaign, &observation.outcome);
     let failed: Vec<FailedTrial> = observations.iter().filter(has_failed).filter_map(failed_trial).collect();
+    let arms = arms(campaign);
     let mut cells = Vec::new();
     let mut bounds = Vec::new();
     for workload in &campaign.workloads {
         for &level in &levels {
             let samples = |server: &str| observed.samples(server, workload, level);
             let ceiling = campaign.ceiling.as_ref().map(|server| samples(server));
-            let cells_of =
-                arms(campaign).into_iter().filter(|(arm, _)| campaign.measures(arm, workload, level));
-            for (server, beside) in cells_of {
+            let is_headline = level == campaign.headline_level(workload, &levels);
+            for (server, beside) in &arms {
+                if !campaign.measures(server, workload, level) {
+                    continue;
+                }
                 let place = (server.as_str(), beside.as_deref(), workload.as_str(), level);
                 let measured = observed.samples_of(place);
                 let invalid = observed.invalid(place);
                 let mut cell = cell(place, &measured, &invalid, ceiling.as_ref(), &failed);
-                if level.rate.is_some() || level == campaign.headline_level(workload, &levels) {
-                    cell.timeline = timeline(measured.values().copied(), campaign.window_ms);
-                    cell.latency = latency_course(measured.values().copied());
+                if level.rate.is_some() || is_headline {
                     let samples: Vec<&Sample> = measured.values().copied().collect();
+                    cell.timeline = timeline(samples.iter().copied(), campaign.window_ms);
+                    cell.latency = latency_course(samples.iter().copied());
                     cell.quantiles = quantiles(&samples);
                     cell.requests_of_a_trial =
                         fewest_requests(&samples).filter(|_| !cell.quantiles.is_empty());
                 }
                 cells.push(cell);
             }
-            let is_compared =
-                !campaign.compare_headline_only || level == campaign.headline_level(workload, &levels);
+            let is_compared = !campaign.compare_headline_only || is_headline;
             let is_judged = |rule: &&PassRule| {
                 let both = [&rule.server, &rule.over];
                 is_compared && both.iter().all(|server| campaign.measures(server, workload, level))
             };
             for rule in campaign.pass.iter().filter(is_judged) {
-                let compared = comparisons.iter().find(|pair| {
-                    (&pair.server, &pair.over, &pair.workload, pair.level)
-                        == (&rule.server, &rule.over, workload, level)
-                });
+                let compared =
+                    comparisons.iter().find(|pair| pair.is_of(&rule.server, &rule.over, workload, level));
                 // A comparison's interval allows for its interim analyses and for the other comparisons.
                 let ratio = match (rule.figure, compared) {
                     (Figure::CpuUsPerRequest, Some(pair)) => Some(pair.cpu.ratio),
@@ -231,12 +223,12 @@ pub fn summarize(
         }
     }
     // A bound that was judged nowhere was not shown.
-    let judged_nowhere = |rule: &&PassRule| !bounds.iter().any(|bound| bound.rule == **rule);
-    let unseen: Vec<PassRule> = campaign.pass.iter().filter(judged_nowhere).cloned().collect();
+    let unseen = campaign.pass.iter().filter(|rule| !bounds.iter().any(|bound| bound.rule == **rule));
+    let unseen: Vec<PassRule> = unseen.cloned().collect();
     if let Some((workload, level)) = campaign.workloads.first().zip(levels.first()) {
         let bound =
             |rule| Bound { rule, workload: workload.clone(), level: *level, ratio: None, holds: false };
-        bounds.extend(unseen.iter().cloned().map(bound));
+        bounds.extend(unseen.into_iter().map(bound));
     }
     Summary {
         planned: plan::planned(campaign, trials),
@@ -246,24 +238,16 @@ pub fn summarize(
         cells,
         comparisons,
         bounds,
-        crossed: Vec::new(),
-        original: Vec::new(),
         failed,
         invalid: observations.iter().filter_map(invalid_trial).collect(),
         sampling_cores: sampling_cores(observations),
-        causes: Vec::new(),
-        remedies: Vec::new(),
         isolation: isolation(campaign, &levels, &observed),
         recovery: recovery(campaign, &levels, &observed),
         agreement: agreement(campaign, &levels, &observed),
-        threshold: None,
-        slo: None,
-        boxed: Vec::new(),
         hosts: hosts(observations),
         soaks: soaks(campaign, observations),
         carriers: carriers(observations),
-        sizes: None,
-        views: Vec::new(),
+        ..Summary::default()
     }
 }
 
@@ -284,8 +268,6 @@ fn sampling_cores(observations: &[Observation]) -> Option<SamplingCores> {
     let samples = observations.iter().filter_map(valid);
     let cores: Vec<f64> =
         samples.filter_map(|sample| Some(sample.sampler_cpu_s? / sample.window_s)).collect();
-    Some(SamplingCores {
-        median: median_of(cores.iter().copied())?.value,
-        most: cores.into_iter().fold(0.0, f64::max),
-    })
+    let most = cores.iter().copied().fold(0.0, f64::max);
+    Some(SamplingCores { median: middle_of(cores)?, most })
 }

@@ -13,7 +13,7 @@ use super::ceilings::holds;
 use super::cell::Cell;
 use super::comparison::ratio_of;
 use super::fitted_lines::FittedLine;
-use super::observed::{Observed, Samples, median_of};
+use super::observed::{Observed, Samples, grouped, median_of};
 use bench_model::config::{Along, Fit, View, variable};
 use bench_model::figure::Figure;
 use bench_model::observation::{Observation, Sample};
@@ -123,14 +123,8 @@ fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) 
     taken.extend(behind(&x).into_iter().chain(panels.clone()));
     let others = varied.into_iter().filter(|axis| !taken.contains(axis));
     let names: Vec<Along> = panels.into_iter().chain(others).collect();
-    let mut found: Vec<(Vec<Place>, Vec<&Located<'_>>)> = Vec::new();
-    for one in &shown {
-        let key: Vec<Place> = names.iter().filter_map(|axis| one.places.get(axis).cloned()).collect();
-        match found.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, cells)) => cells.push(one),
-            None => found.push((key, vec![one])),
-        }
-    }
+    let key = |one: &Located<'_>| names.iter().filter_map(|axis| one.places.get(axis).cloned()).collect();
+    let mut found: Vec<(Vec<Place>, _)> = grouped(shown.iter().map(|one| (key(one), one)));
     found.sort_by(|(one, _), (other, _)| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
     let of_panel = |(key, cells): (Vec<Place>, Vec<&Located<'_>>)| {
         let name = key.iter().map(|place| place.words.as_str()).collect::<Vec<_>>().join(", ");
@@ -168,14 +162,8 @@ struct Context<'a> {
 
 impl Context<'_> {
     fn series(&self, axis: &Along, cells: &[&Located<'_>]) -> Vec<Series> {
-        let mut found: Vec<(Place, Vec<&Located<'_>>)> = Vec::new();
-        for one in cells {
-            let Some(place) = one.places.get(axis).cloned() else { continue };
-            match found.iter_mut().find(|(known, _)| *known == place) {
-                Some((_, cells)) => cells.push(one),
-                None => found.push((place, vec![one])),
-            }
-        }
+        let placed = cells.iter().filter_map(|one| Some((one.places.get(axis)?.clone(), *one)));
+        let mut found = grouped(placed);
         found.sort_by(|(one, _), (other, _)| one.order.total_cmp(&other.order));
         let series = |(place, cells): (Place, Vec<&Located<'_>>)| {
             let mut points: Vec<(f64, Point)> = cells.iter().map(|one| self.point(one)).collect();
@@ -251,7 +239,7 @@ impl Context<'_> {
     /// calls, or its load tool does not report latency by method.
     fn value(&self, cell: &Cell, sample: &Sample, figure: Figure) -> Option<f64> {
         let Some(method) = &self.view.method else { return sample.figure(figure) };
-        let workload = self.plan.workloads.iter().find(|workload| workload.name == cell.workload)?;
+        let workload = self.plan.workload(&cell.workload).ok()?;
         if !workload.is_mix() {
             return sample.figure(figure).filter(|_| workload.method() == *method);
         }

@@ -289,7 +289,7 @@ pub(super) fn by_cpu(cpu: &Finding, margin: Percent) -> String {
 /// The marks that some of the cells have, each with its meaning.
 pub(super) fn marks_used<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> String {
     let used = |mark: &Mark| cells.clone().any(|cell| cell.marks.contains(mark));
-    let used = meanings(Mark::ALL.into_iter().filter(used));
+    let used = meanings(Mark::all().filter(used));
     if used.is_empty() { used } else { format!("\n{used}") }
 }
 
@@ -300,7 +300,7 @@ pub(super) fn marked(run: &Run, place: impl Fn(&Cell) -> String) -> Vec<String> 
         let cells = list(cells.map(|cell| format!("{} {}", run.cell_name(cell), place(cell))));
         (!cells.is_empty()).then(|| format!("**{}** {}: {cells}.", mark.letter(), mark.meaning()))
     };
-    Mark::ALL.into_iter().filter_map(line).collect()
+    Mark::all().filter_map(line).collect()
 }
 
 /// Each mark with its meaning.

@@ -1,7 +1,9 @@
 //! What moved from one commit's servers to another's, in words: for a terminal, and for the page of a CI's job.
 
 use super::format::{count, ratio};
-use bench_analysis::moves::{ACCEPTED, Accepted, Found, Judged, Judgement, Moved, RATE_FALL, State};
+use bench_analysis::moves::{
+    ACCEPTED, Accepted, Compared, Found, Judged, Judgement, Moved, RATE_FALL, State,
+};
 use bench_model::config::Percent;
 use bench_stats::Estimate;
 
@@ -37,7 +39,7 @@ pub fn markdown(judgement: &Judgement) -> String {
 fn answer(judgement: &Judgement) -> String {
     let Judgement { state, only_slower, comparisons, margin, .. } = judgement;
     let mut worst: Vec<&str> =
-        comparisons.iter().filter(|one| one.state == *state).map(|one| &*one.server).collect();
+        comparisons.iter().filter(|one| one.state == *state).map(|one| &*one.of.server).collect();
     worst.dedup();
     let servers = worst.join(", ");
     if worst.is_empty() {
@@ -55,14 +57,14 @@ fn answer(judgement: &Judgement) -> String {
 fn row(judgement: &Judgement, one: &Judged) -> String {
     let said = judged(judgement, one);
     let said = if one.state == State::Moved { format!("**{said}**") } else { said };
-    let Judged { server, request, .. } = one;
-    format!("| {server} | {request} | {} | {} | {said} |\n", figure(one.figure), found(one))
+    let Compared { server, request, .. } = &one.of;
+    format!("| {server} | {request} | {} | {} | {said} |\n", figure(one.of.figure), found(one))
 }
 
 fn line(judgement: &Judgement, one: &Judged) -> String {
-    let Judged { server, request, .. } = one;
-    let place = format!("{server} {request}: {}", figure(one.figure));
-    if one.found.is_none() {
+    let Compared { server, request, .. } = &one.of;
+    let place = format!("{server} {request}: {}", figure(one.of.figure));
+    if one.of.found.is_none() {
         return format!("{place}: {}\n", found(one));
     }
     format!("{place} {}: {}\n", found(one), judged(judgement, one))
@@ -77,7 +79,7 @@ const fn figure(figure: Moved) -> &'static str {
 }
 
 fn found(one: &Judged) -> String {
-    match one.found {
+    match one.of.found {
         None => "not measured".to_owned(),
         Some(Found::Measured(finding)) => format!("{}, {} blocks", ratio(finding.ratio), finding.blocks),
         Some(Found::Counted(before, now)) => {
@@ -89,12 +91,12 @@ fn found(one: &Judged) -> String {
 
 fn judged(judgement: &Judgement, one: &Judged) -> String {
     let only_slower = judgement.only_slower;
-    let by = match one.figure {
+    let by = match one.of.figure {
         Moved::Rate => Percent(RATE_FALL - 1.0),
         Moved::Cpu | Moved::Instructions => judgement.margin,
     };
     match one.state {
-        _ if one.found.is_none() => "inconclusive".to_owned(),
+        _ if one.of.found.is_none() => "inconclusive".to_owned(),
         State::Accepted => format!("accepted: {}", one.reason.as_deref().unwrap_or_default()),
         State::Still if only_slower => format!("not slower by more than {by}"),
         State::Still => format!("within {by}"),

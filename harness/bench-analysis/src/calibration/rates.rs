@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::observed::{Observed, Samples, log_ratios, median_of};
+use super::super::observed::{Observed, Samples, log_ratios, middle_of};
 use super::super::verdict::Better;
 use super::resampled::{Resampled, resample};
 use super::{Power, Times, block_counts, failures, power, standard_deviation};
@@ -50,26 +50,44 @@ pub fn calibrate_rates(
     sizing: &Sizing,
     observations: &[Observation],
 ) -> RatesSummary {
-    const RATE: Figure = Figure::RequestsPerSecond;
-    let arms = calibration.arms(sizing);
+    let expected =
+        |arm: &Arm, _: &Samples<'_>, base: &Samples<'_>| expected(arm, sizing.round_ns.value, base);
+    let rates = [(Figure::RequestsPerSecond, Better::More)];
+    judged(calibration, &calibration.arms(sizing), observations, &rates, expected)
+}
+
+/// What a calibration found by these figures. Of the last of them also how much the blocks of the server and its twin
+/// resolve. `expected` has the change that an arm's handicap should make, from the arm's samples and the base's.
+pub(super) fn judged(
+    calibration: &Calibration,
+    arms: &[Arm],
+    observations: &[Observation],
+    figures: &[(Figure, Better)],
+    expected: impl Fn(&Arm, &Samples<'_>, &Samples<'_>) -> Option<f64>,
+) -> RatesSummary {
     let observed = Observed::new(observations);
     let samples = |name: &str| observed.samples(name, &calibration.workload, calibration.connections);
     let base = samples(&calibration.server);
     let times = Times::new(calibration, observations);
-    let ratios = |arm: &Arm| log_ratios(RATE, &samples(&arm.name), &base);
-    let of_arm = |arm: &Arm| {
-        let took = |block: u32| times.of(arm, block);
-        let expected = expected(arm, sizing.round_ns.value, &base);
-        Power { expected, ..power(calibration, (RATE, Better::More), arm, &ratios(arm), took) }
-    };
-    let twin = arms.iter().find(|arm| arm.handicap == 0.0);
+    let mut ours = Vec::new();
+    for judged in figures {
+        for arm in arms {
+            let handicapped = samples(&arm.name);
+            let ratios = log_ratios(judged.0, &handicapped, &base);
+            let expected = expected(arm, &handicapped, &base);
+            let took = |block| times.of(arm, block);
+            ours.push(Power { expected, ..power(calibration, *judged, arm, &ratios, took) });
+        }
+    }
+    let twin = arms.iter().find(|arm| arm.handicap == 0.0).zip(figures.last());
+    let twin = twin.map(|(twin, (figure, _))| (twin, log_ratios(*figure, &samples(&twin.name), &base)));
     RatesSummary {
         trials: observations.len(),
         failed: failures(observations),
         block_counts: block_counts(calibration),
-        ours: arms.iter().map(of_arm).collect(),
-        sharpness: twin.and_then(|twin| sharpness(&ratios(twin), times.all_of(twin))),
-        resampled: twin.map(|twin| resample(calibration, &ratios(twin))).unwrap_or_default(),
+        ours,
+        sharpness: twin.as_ref().and_then(|(twin, ratios)| sharpness(ratios, times.all_of(twin))),
+        resampled: twin.map(|(_, ratios)| resample(calibration, &ratios)).unwrap_or_default(),
     }
 }
 
@@ -84,12 +102,11 @@ fn expected(arm: &Arm, round_ns: f64, base: &Samples<'_>) -> Option<f64> {
         Some(sample.cpu_us_per_request()? + tool_us)
     };
     let change = |both_us: f64| -handicap_us / (both_us + handicap_us);
-    let changes = median_of(base.values().filter_map(both_us).map(change));
-    changes.map(|change| change.value).filter(|_| arm.rounds > 0)
+    middle_of(base.values().filter_map(both_us).map(change)).filter(|_| arm.rounds > 0)
 }
 
 /// How much blocks resolve that took so long in all; `None` where there are too few for an interval.
-pub(super) fn sharpness(ratios: &BTreeMap<u32, f64>, took_s: f64) -> Option<Sharpness> {
+fn sharpness(ratios: &BTreeMap<u32, f64>, took_s: f64) -> Option<Sharpness> {
     let ratios: Vec<f64> = ratios.values().copied().collect();
     let (low, high) = hodges_lehmann(&ratios)?.interval?;
     Some(Sharpness {

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use self::CauseKind::*;
+use self::Symptom::*;
 use super::LEAST_SHARE;
 use super::evidence::{
     BUSY, data_timeouts, dropped_attempts, handler_sentence, long_waits, of_bad, of_missing, queue_sentence,
@@ -85,8 +87,8 @@ pub struct CauseRow {
 /// All rows.
 pub const TABLE: &[CauseRow] = &[
     CauseRow {
-        kind: CauseKind::Died,
-        symptom: Symptom::Failing,
+        kind: Died,
+        symptom: Failing,
         explains: |facts| {
             // A dead server has no window, so its requests can't be counted.
             let died = facts.died.len() as u64;
@@ -104,8 +106,8 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        kind: CauseKind::LoadGenerator,
-        symptom: Symptom::Failing,
+        kind: LoadGenerator,
+        symptom: Failing,
         explains: |facts| of_bad(facts, facts.failed_as(CLIENT_ERRORS) as f64),
         sentence: |facts| {
             format!(
@@ -118,24 +120,24 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        kind: CauseKind::ToolUnfair,
-        symptom: Symptom::Failing,
+        kind: ToolUnfair,
+        symptom: Failing,
         explains: load_tool::failing,
         sentence: load_tool::sentence,
         remedy: Some(Remedy::ToolPriority),
         unless: &[],
     },
     CauseRow {
-        kind: CauseKind::ToolUnfair,
-        symptom: Symptom::Uneven,
+        kind: ToolUnfair,
+        symptom: Uneven,
         explains: load_tool::slow,
         sentence: load_tool::sentence,
         remedy: Some(Remedy::ToolPriority),
         unless: &[],
     },
     CauseRow {
-        kind: CauseKind::OpenFiles,
-        symptom: Symptom::Failing,
+        kind: OpenFiles,
+        symptom: Failing,
         explains: |facts| {
             let (limit, most) = facts.files?;
             (most + FILES_UNSEEN >= limit).then_some(())?;
@@ -154,8 +156,8 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        kind: CauseKind::Limit,
-        symptom: Symptom::Failing,
+        kind: Limit,
+        symptom: Failing,
         explains: |facts| of_bad(facts, facts.failed_as(REFUSALS) as f64),
         sentence: |facts| {
             let refused = counted(facts.failed_as(REFUSALS), "request");
@@ -172,11 +174,11 @@ pub const TABLE: &[CauseRow] = &[
             }
         },
         remedy: None,
-        unless: &[CauseKind::Died, CauseKind::OpenFiles],
+        unless: &[Died, OpenFiles],
     },
     CauseRow {
-        kind: CauseKind::AcceptStalled,
-        symptom: Symptom::Failing,
+        kind: AcceptStalled,
+        symptom: Failing,
         explains: |facts| {
             facts.standing.filter(|standing| *standing > 0)?;
             of_missing(facts)
@@ -191,30 +193,30 @@ pub const TABLE: &[CauseRow] = &[
             )
         },
         remedy: None,
-        unless: &[CauseKind::OpenFiles, CauseKind::Limit],
+        unless: &[OpenFiles, Limit],
     },
     CauseRow {
-        kind: CauseKind::AcceptQueueFull,
-        symptom: Symptom::Failing,
+        kind: AcceptQueueFull,
+        symptom: Failing,
         explains: |facts| of_bad(facts, dropped_attempts(facts)? as f64),
         sentence: queue_sentence,
         remedy: Some(Remedy::Backlog),
-        unless: &[CauseKind::OpenFiles, CauseKind::Limit, CauseKind::AcceptStalled],
+        unless: &[OpenFiles, Limit, AcceptStalled],
     },
     CauseRow {
-        kind: CauseKind::AcceptQueueFull,
-        symptom: Symptom::Stepped,
+        kind: AcceptQueueFull,
+        symptom: Stepped,
         explains: |facts| {
             let dropped = dropped_attempts(facts)?;
             (facts.bad == 0 && facts.stepped > 0).then(|| dropped as f64 / facts.stepped as f64)
         },
         sentence: queue_sentence,
         remedy: None,
-        unless: &[CauseKind::OpenFiles, CauseKind::Limit, CauseKind::AcceptStalled],
+        unless: &[OpenFiles, Limit, AcceptStalled],
     },
     CauseRow {
-        kind: CauseKind::Retransmission,
-        symptom: Symptom::Failing,
+        kind: Retransmission,
+        symptom: Failing,
         explains: |facts| {
             let data = data_timeouts(facts).filter(|count| *count > 0)?;
             of_bad(facts, data as f64)
@@ -226,16 +228,11 @@ pub const TABLE: &[CauseRow] = &[
             )
         },
         remedy: None,
-        unless: &[
-            CauseKind::OpenFiles,
-            CauseKind::Limit,
-            CauseKind::AcceptStalled,
-            CauseKind::AcceptQueueFull,
-        ],
+        unless: &[OpenFiles, Limit, AcceptStalled, AcceptQueueFull],
     },
     CauseRow {
-        kind: CauseKind::SlowHandler,
-        symptom: Symptom::Failing,
+        kind: SlowHandler,
+        symptom: Failing,
         explains: |facts| {
             slow_handler(facts).filter(|share| *share >= LEAST_SHARE)?;
             long_waits(facts)
@@ -245,57 +242,51 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        kind: CauseKind::SlowHandler,
-        symptom: Symptom::Slow,
+        kind: SlowHandler,
+        symptom: Slow,
         explains: slow_handler,
         sentence: handler_sentence,
         remedy: None,
         unless: &[],
     },
     CauseRow {
-        kind: CauseKind::SchedulerStarved,
-        symptom: Symptom::Failing,
+        kind: SchedulerStarved,
+        symptom: Failing,
         explains: scheduler::failing,
         sentence: scheduler::sentence,
         remedy: Some(Remedy::GlobalQueueInterval),
         unless: STARVES_TOO,
     },
     CauseRow {
-        kind: CauseKind::SchedulerStarved,
-        symptom: Symptom::Stepped,
+        kind: SchedulerStarved,
+        symptom: Stepped,
         explains: scheduler::stepped,
         sentence: scheduler::sentence,
         remedy: None,
         unless: STARVES_TOO,
     },
     CauseRow {
-        kind: CauseKind::TooFewThreads,
-        symptom: Symptom::Failing,
+        kind: TooFewThreads,
+        symptom: Failing,
         explains: |facts| {
             too_few_threads(facts)?;
             long_waits(facts)
         },
         sentence: threads_sentence,
         remedy: Some(Remedy::Threads),
-        unless: &[
-            CauseKind::OpenFiles,
-            CauseKind::Limit,
-            CauseKind::AcceptStalled,
-            CauseKind::SchedulerStarved,
-            CauseKind::ToolUnfair,
-        ],
+        unless: &[OpenFiles, Limit, AcceptStalled, SchedulerStarved, ToolUnfair],
     },
     CauseRow {
-        kind: CauseKind::TooFewThreads,
-        symptom: Symptom::Slow,
+        kind: TooFewThreads,
+        symptom: Slow,
         explains: too_few_threads,
         sentence: threads_sentence,
         remedy: Some(Remedy::Threads),
-        unless: &[CauseKind::AcceptStalled, CauseKind::SchedulerStarved, CauseKind::ToolUnfair],
+        unless: &[AcceptStalled, SchedulerStarved, ToolUnfair],
     },
     CauseRow {
-        kind: CauseKind::CpuQueue,
-        symptom: Symptom::Failing,
+        kind: CpuQueue,
+        symptom: Failing,
         explains: |facts| {
             facts.runnable.filter(|share| *share >= BUSY)?;
             long_waits(facts)
@@ -310,18 +301,11 @@ pub const TABLE: &[CauseRow] = &[
             )
         },
         remedy: None,
-        unless: &[
-            CauseKind::TooFewThreads,
-            CauseKind::SlowHandler,
-            CauseKind::OpenFiles,
-            CauseKind::Limit,
-            CauseKind::AcceptStalled,
-            CauseKind::SchedulerStarved,
-        ],
+        unless: &[TooFewThreads, SlowHandler, OpenFiles, Limit, AcceptStalled, SchedulerStarved],
     },
     CauseRow {
-        kind: CauseKind::Starved,
-        symptom: Symptom::Failing,
+        kind: Starved,
+        symptom: Failing,
         explains: starved,
         sentence: |facts| {
             let starving = facts.timeouts() as f64 * facts.timeout_us / facts.wall_us;
@@ -334,22 +318,22 @@ pub const TABLE: &[CauseRow] = &[
         },
         remedy: None,
         unless: &[
-            CauseKind::Died,
-            CauseKind::LoadGenerator,
-            CauseKind::OpenFiles,
-            CauseKind::Limit,
-            CauseKind::AcceptStalled,
-            CauseKind::AcceptQueueFull,
-            CauseKind::Retransmission,
-            CauseKind::SchedulerStarved,
-            CauseKind::TooFewThreads,
-            CauseKind::CpuQueue,
-            CauseKind::ToolUnfair,
+            Died,
+            LoadGenerator,
+            OpenFiles,
+            Limit,
+            AcceptStalled,
+            AcceptQueueFull,
+            Retransmission,
+            SchedulerStarved,
+            TooFewThreads,
+            CpuQueue,
+            ToolUnfair,
         ],
     },
     CauseRow {
-        kind: CauseKind::Nagle,
-        symptom: Symptom::Slow,
+        kind: Nagle,
+        symptom: Slow,
         explains: |facts| {
             (facts.nodelay == Some(false) && facts.share_38_50_ms > 4.0 * facts.share_10_38_ms)
                 .then_some(())?;
@@ -368,16 +352,8 @@ pub const TABLE: &[CauseRow] = &[
 ];
 
 /// Other causes than a scheduler of connections without an answer.
-const STARVES_TOO: &[CauseKind] = &[
-    CauseKind::Died,
-    CauseKind::LoadGenerator,
-    CauseKind::OpenFiles,
-    CauseKind::Limit,
-    CauseKind::AcceptStalled,
-    CauseKind::AcceptQueueFull,
-    CauseKind::Retransmission,
-    CauseKind::SlowHandler,
-];
+const STARVES_TOO: &[CauseKind] =
+    &[Died, LoadGenerator, OpenFiles, Limit, AcceptStalled, AcceptQueueFull, Retransmission, SlowHandler];
 
 /// Descriptors that `/proc` may not show although they are taken: some kernels reserve one for each thread that waits
 /// in `accept`.

@@ -79,11 +79,11 @@ pub fn remedied(
     most_backlog: Option<u64>,
     most_files: u64,
 ) -> Result<Remedied, String> {
-    let has = |name: &str| {
-        let value = ready.get(name).and_then(Value::as_u64);
-        value.ok_or_else(|| format!("the ready line of {} has no {name}", server.name))
-    };
-    match remedy {
+    let missing = |name: &str| format!("the ready line of {} has no {name}", server.name);
+    let has = |name: &str| ready.get(name).and_then(Value::as_u64).ok_or_else(|| missing(name));
+    // Under a name of its own.
+    let renamed = |suffix: &str| Server { name: format!("{}-{suffix}", server.name), ..server.clone() };
+    let (server, change) = match remedy {
         Remedy::Backlog | Remedy::LongBacklog => {
             let now = has("backlog")?;
             let most = most_backlog.unwrap_or(u64::MAX);
@@ -96,20 +96,20 @@ pub fn remedied(
                     "the system allows no listen queue longer than {most} (net.core.somaxconn)"
                 ));
             }
-            Ok(with_flag(server, "backlog", new, format!("a listen queue of {new}")))
+            (with_flag(server, "backlog", new), format!("a listen queue of {new}"))
         }
         Remedy::Threads | Remedy::OneMoreThread => {
             let now = has("threads")?;
             let new = if remedy == Remedy::Threads { now * 2 } else { now + 1 };
-            Ok(with_flag(server, "threads", new, format!("{new} threads")))
+            (with_flag(server, "threads", new), format!("{new} threads"))
         }
         Remedy::GlobalQueueInterval => match ready.get("global_queue_interval") {
-            None => Err(format!("the ready line of {} has no global_queue_interval", server.name)),
+            None => return Err(missing("global_queue_interval")),
             Some(now) if now.as_u64().is_some_and(|now| now <= SHORT_INTERVAL) => {
-                Err(format!("its global queue interval is {now} already"))
+                return Err(format!("its global queue interval is {now} already"));
             }
             Some(_) => {
-                Ok(with_flag(server, "global-queue-interval", SHORT_INTERVAL, remedy.words().to_owned()))
+                (with_flag(server, "global-queue-interval", SHORT_INTERVAL), remedy.words().to_owned())
             }
         },
         Remedy::OpenFiles => {
@@ -118,30 +118,23 @@ pub fn remedied(
             if new <= now {
                 return Err(format!("the harness itself may open no more than {most_files} files"));
             }
-            let name = format!("{}-files-{new}", server.name);
-            let server = Server { name, open_files: Some(new), ..server.clone() };
-            Ok(Remedied { server, change: format!("{new} open files") })
+            let server = Server { open_files: Some(new), ..renamed(&format!("files-{new}")) };
+            (server, format!("{new} open files"))
         }
-        Remedy::OtherClient => {
-            let server = Server { name: format!("{}-other-client", server.name), ..server.clone() };
-            Ok(Remedied { server, change: Remedy::OtherClient.words().to_owned() })
+        Remedy::OtherClient => (renamed("other-client"), remedy.words().to_owned()),
+        Remedy::ToolPriority if matches!(server.overrides.tool_niceness, None | Some(0)) => {
+            return Err("no setting of this server lowers the load generator's priority".to_owned());
         }
-        Remedy::ToolPriority => match server.overrides.tool_niceness {
-            None | Some(0) => {
-                Err("no setting of this server lowers the load generator's priority".to_owned())
-            }
-            Some(_) => {
-                let name = format!("{}-tool-priority", server.name);
-                let overrides = Overrides { tool_niceness: Some(0), ..server.overrides.clone() };
-                let server = Server { name, overrides, ..server.clone() };
-                Ok(Remedied { server, change: remedy.words().to_owned() })
-            }
-        },
-    }
+        Remedy::ToolPriority => {
+            let overrides = Overrides { tool_niceness: Some(0), ..server.overrides.clone() };
+            (Server { overrides, ..renamed("tool-priority") }, remedy.words().to_owned())
+        }
+    };
+    Ok(Remedied { server, change })
 }
 
 /// The server with one flag set, in place of an earlier value.
-fn with_flag(server: &Server, name: &str, value: u64, change: String) -> Remedied {
+fn with_flag(server: &Server, name: &str, value: u64) -> Server {
     let flag = format!("--{name}");
     let (mut args, together) = (server.args.clone(), format!("{flag}="));
     args.retain(|arg| !arg.starts_with(&together));
@@ -149,10 +142,7 @@ fn with_flag(server: &Server, name: &str, value: u64, change: String) -> Remedie
         Some(old) => *old = value.to_string(),
         None => args.extend([flag, value.to_string()]),
     }
-    Remedied {
-        server: Server { name: format!("{}-{name}-{value}", server.name), args, ..server.clone() },
-        change,
-    }
+    Server { name: format!("{}-{name}-{value}", server.name), args, ..server.clone() }
 }
 
 #[cfg(test)]

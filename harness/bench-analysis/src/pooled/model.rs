@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RunRatio;
-use bench_stats::{Estimate, RandomEffects, RunEstimate};
+use bench_stats::{Estimate, RandomEffects, RunEstimate, random_effects};
 
 /// What several runs of one model of processor show together. Spreads are relative: 0.05 is 5 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -50,6 +50,12 @@ pub struct Model {
 }
 
 impl Model {
+    pub(super) fn new(processor: String, runs: Vec<RunRatio>) -> Self {
+        let estimates: Vec<RunEstimate> = runs.iter().filter_map(RunRatio::log_estimate).collect();
+        let pooled = random_effects(&estimates).map(|logs| Pooled::new(estimates.len(), logs));
+        Self { processor, runs, pooled }
+    }
+
     /// The mean of its runs with its interval; of a single run, that run's.
     pub fn ratio(&self) -> Estimate {
         let known = self.runs.iter().find(|run| run.log_standard_error.is_some()).or(self.runs.first());

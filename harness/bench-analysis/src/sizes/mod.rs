@@ -9,13 +9,12 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::observed::{disturbed, valid};
+use super::observed::{counts, disturbed, middle_of, valid};
 use super::slo::Judge;
 use bench_model::config::{SizedBox, Sizes};
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_model::plan::Plan;
 use bench_model::results::{Conditions, RunFolder};
-use bench_stats::median;
 
 pub use ladder::{End, HeldRate, Windows, found};
 pub use verdict::{BoxVerdict, FULL, THROTTLED};
@@ -176,6 +175,7 @@ pub fn read(folder: &RunFolder) -> Result<SizesSummary> {
 /// The plan has no boxes.
 pub fn summary(plan: &Plan, conditions: &Conditions, observations: &[Observation]) -> Result<SizesSummary> {
     let sizes = plan.campaign.sizes.as_ref().context("the plan has no boxes")?;
+    let cores = conditions.host.cores;
     let mut cells = Vec::new();
     let mut left = 0;
     for workload in &plan.campaign.workloads {
@@ -186,15 +186,22 @@ pub fn summary(plan: &Plan, conditions: &Conditions, observations: &[Observation
                 observation.trial.server == *server && observation.trial.workload == *workload
             };
             let own: Vec<&Observation> = observations.iter().filter(of_cell).collect();
-            let one = Cell { sizes, cores: conditions.host.cores, blocks: plan.campaign.max_blocks, own };
-            left += one.left();
+            let rungs = |block: u32| {
+                let in_block = own.iter().copied().filter(|observation| observation.trial.block == block);
+                Rungs::new(sizes, cores, in_block)
+            };
+            let blocks: Vec<Rungs<'_>> = (1..=plan.campaign.max_blocks).map(rungs).collect();
+            left += blocks.iter().filter(|rungs| rungs.next().is_some()).count();
             let threads = conditions.servers.get(server).and_then(|ready| ready.get("threads")?.as_u64());
+            let killed =
+                |observation: &&&Observation| matches!(observation.outcome, Outcome::OutOfMemory { .. });
             cells.push(SizedCell {
                 server: base,
-                of,
                 workload: workload.clone(),
                 threads,
-                ..one.summary(&of)
+                out_of_memory: own.iter().filter(killed).count(),
+                trials: own.len(),
+                ..sized(sizes, cores, of, &blocks)
             });
         }
     }
@@ -224,85 +231,56 @@ fn base_of(sizes: &Sizes, arm: &str) -> Option<(String, SizedBox)> {
     sizes.boxes.iter().filter_map(named).min_by_key(|(base, _)| base.len())
 }
 
-/// The observations of a server in a box.
-struct Cell<'a> {
-    sizes: &'a Sizes,
-    cores: usize,
-    blocks: u32,
-    own: Vec<&'a Observation>,
-}
-
-impl<'a> Cell<'a> {
-    fn rungs(&self, block: u32) -> Rungs<'a> {
-        let in_block = self.own.iter().copied().filter(|observation| observation.trial.block == block);
-        Rungs::new(self.sizes, self.cores, in_block)
-    }
-
-    /// Whether something is left of each block, counted.
-    fn left(&self) -> usize {
-        (1..=self.blocks).filter(|block| self.rungs(*block).next().is_some()).count()
-    }
-
-    /// Everything but which cell it is.
-    fn summary(&self, of: &SizedBox) -> SizedCell {
-        let blocks: Vec<Rungs<'_>> = (1..=self.blocks).map(|block| self.rungs(block)).collect();
-        let all: Vec<HeldRate> = blocks.iter().map(Rungs::found).collect();
-        // What holds in every block.
-        let lowest = all.iter().min_by_key(|found| found.held).copied();
-        let held = lowest.and_then(|found| found.held);
-        let not_held = lowest.and_then(|found| found.not_held);
-        let end = match lowest {
-            _ if all.iter().any(|found| found.end == End::Left) => End::Left,
-            Some(found) => found.end,
-            None => End::Left,
-        };
-        let at = |rate: u32| -> Vec<&Observation> {
-            blocks.iter().flat_map(|rungs| rungs.windows(rate)).copied().collect()
-        };
-        let judge = judge(self.sizes, self.cores);
-        let missed: Vec<&Observation> = not_held.map(at).unwrap_or_default();
-        let missed: Vec<_> = missed.into_iter().filter(|window| !disturbed(&window.outcome)).collect();
-        let mut complaints = BTreeMap::new();
-        for kind in missed.iter().flat_map(|window| judge.missed(window)) {
-            *complaints.entry(kind.kind()).or_insert(0) += 1;
-        }
-        let always = |rate: &u32| Some((*rate, figures(&at(*rate))?));
-        let closed: Vec<&Observation> = blocks.iter().flat_map(|rungs| &rungs.closed).copied().collect();
-        let killed = |observation: &&&Observation| matches!(observation.outcome, Outcome::OutOfMemory { .. });
-        SizedCell {
-            server: String::new(),
-            of: *of,
-            workload: String::new(),
-            held,
-            not_held,
-            verdict: BoxVerdict::of(end, of, &missed, self.cores),
-            complaints,
-            at_held: held.and_then(|rate| figures(&at(rate))),
-            at_not_held: figures(&missed),
-            always: self.sizes.always.iter().filter_map(always).collect(),
-            closed: figures(&closed),
-            threads: None,
-            out_of_memory: self.own.iter().filter(killed).count(),
-            trials: self.own.len(),
-        }
+/// What the blocks of a server in a box show; which server it is, and what was counted, stands elsewhere.
+fn sized(sizes: &Sizes, cores: usize, of: SizedBox, blocks: &[Rungs<'_>]) -> SizedCell {
+    let all: Vec<HeldRate> = blocks.iter().map(Rungs::found).collect();
+    // What holds in every block.
+    let lowest = all.iter().min_by_key(|found| found.held);
+    let held = lowest.and_then(|found| found.held);
+    let not_held = lowest.and_then(|found| found.not_held);
+    let end = match lowest {
+        Some(found) if all.iter().all(|found| found.end != End::Left) => found.end,
+        _ => End::Left,
+    };
+    let at = |rate: u32| -> Vec<&Observation> {
+        blocks.iter().flat_map(|rungs| rungs.windows(rate)).copied().collect()
+    };
+    let judge = judge(sizes, cores);
+    let missed = not_held.map(at).unwrap_or_default();
+    let missed: Vec<&Observation> = missed.into_iter().filter(|window| !disturbed(&window.outcome)).collect();
+    let complaints = missed.iter().flat_map(|window| judge.missed(window)).map(|missed| missed.kind());
+    let always = |rate: &u32| Some((*rate, figures(&at(*rate))?));
+    let closed: Vec<&Observation> = blocks.iter().flat_map(|rungs| &rungs.closed).copied().collect();
+    SizedCell {
+        server: String::new(),
+        of,
+        workload: String::new(),
+        held,
+        not_held,
+        verdict: BoxVerdict::of(end, &of, &missed, cores),
+        complaints: counts(complaints),
+        at_held: held.and_then(|rate| figures(&at(rate))),
+        at_not_held: figures(&missed),
+        always: sizes.always.iter().filter_map(always).collect(),
+        closed: figures(&closed),
+        threads: None,
+        out_of_memory: 0,
+        trials: 0,
     }
 }
 
 /// Medians over windows; `None` where none has a figure. Windows that the machine disturbed are left out.
 fn figures(windows: &[&Observation]) -> Option<Figures> {
     let samples: Vec<&Sample> = windows.iter().filter_map(|window| valid(window)).collect();
-    let of = |figure: &dyn Fn(&Sample) -> Option<f64>| {
-        let figures: Vec<f64> = samples.iter().filter_map(|sample| figure(sample)).collect();
-        Some(median(&figures)?.value)
-    };
-    let limited = |sample: &Sample| sample.limited;
+    let of =
+        |figure: fn(&Sample) -> Option<f64>| middle_of(samples.iter().filter_map(|sample| figure(sample)));
     Some(Figures {
-        rate: of(&|sample| Some(sample.load.succeeded as f64 / sample.load.time_taken_s))?,
-        p99_us: of(&|sample| Some(sample.load.latency_us.p99))?,
-        cpu_us_per_request: of(&Sample::cpu_us_per_request),
-        server_cores: of(&Sample::server_cores),
-        throttled_share: of(&|sample| limited(sample)?.throttled_share()),
-        throttled_s_per_s: of(&|sample| Some(limited(sample)?.throttled_s? / sample.window_s)),
-        memory_peak_bytes: of(&|sample| Some(limited(sample)?.memory_peak_bytes? as f64)),
+        rate: of(|sample| Some(sample.load.succeeded as f64 / sample.load.time_taken_s))?,
+        p99_us: of(|sample| Some(sample.load.latency_us.p99))?,
+        cpu_us_per_request: of(Sample::cpu_us_per_request),
+        server_cores: of(Sample::server_cores),
+        throttled_share: of(|sample| sample.limited?.throttled_share()),
+        throttled_s_per_s: of(|sample| Some(sample.limited?.throttled_s? / sample.window_s)),
+        memory_peak_bytes: of(|sample| Some(sample.limited?.memory_peak_bytes? as f64)),
     })
 }

@@ -3,10 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::ladder::End;
-use crate::observed::valid_evidence;
+use crate::observed::{middle_of, valid_evidence};
 use bench_model::config::SizedBox;
 use bench_model::observation::{Observation, Outcome, Sample};
-use bench_stats::median as median_of;
 use bench_system::cgroup::Usage;
 use bench_system::probe::other_processes::ForeignCpu;
 
@@ -73,8 +72,7 @@ impl BoxVerdict {
             return Self::NotMeasured;
         }
         let median = |figure: &dyn Fn(&Sample) -> Option<f64>| {
-            let figures: Vec<f64> = samples.iter().filter_map(|sample| figure(sample)).collect();
-            Some(median_of(&figures)?.value)
+            middle_of(samples.iter().filter_map(|sample| figure(sample)))
         };
         let throttled = median(&|sample| sample.limited.as_ref().and_then(Usage::throttled_share));
         if let Some(share) = throttled.filter(|share| *share >= THROTTLED) {

@@ -12,12 +12,11 @@ use super::plan::{SloPlan, SloSearched};
 use crate::ceilings::Ceiling;
 use crate::diagnosed::{Diagnosed, diagnosed};
 use crate::interleaved_searches::{Judged, Searches, failing, to_explain};
-use crate::observed::valid;
+use crate::observed::{middle_of, valid};
 use crate::search::Judgement;
 use bench_model::config::{Campaign, Slo};
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::Trial;
-use bench_stats::median;
 
 /// What the searches of a run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,22 +144,16 @@ pub fn summarize(
 
 fn at_lower(plan: &SloPlan, found: &FoundRate, judged: &[Judged<'_>]) -> Option<AtLower> {
     let lower = found.lower?;
-    let samples: Vec<&Sample> = judged
-        .iter()
-        .filter(|Judged { observation, judgement }| {
-            let trial = &observation.trial;
-            let is_full = trial.window_ms.is_some_and(|window_ms| window_ms >= plan.slo.final_trial_ms);
-            trial.rate == Some(lower.rate) && is_full && judgement.passed() == Some(true)
-        })
-        .filter_map(|of| valid(of.observation))
-        .collect();
-    let middle = |of: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = samples.iter().filter_map(|sample| of(sample)).collect();
-        Some(median(&values)?.value)
+    let is_there = |of: &&Judged<'_>| {
+        let trial = &of.observation.trial;
+        let is_full = trial.window_ms.is_some_and(|window_ms| window_ms >= plan.slo.final_trial_ms);
+        trial.rate == Some(lower.rate) && is_full && of.judgement.passed() == Some(true)
     };
+    let samples: Vec<&Sample> =
+        judged.iter().filter(is_there).filter_map(|of| valid(of.observation)).collect();
     Some(AtLower {
-        p99_us: middle(|sample| Some(sample.load.latency_us.p99))?,
-        cpu_us_per_request: middle(Sample::cpu_us_per_request)?,
+        p99_us: middle_of(samples.iter().map(|sample| sample.load.latency_us.p99))?,
+        cpu_us_per_request: middle_of(samples.iter().filter_map(|sample| sample.cpu_us_per_request()))?,
     })
 }
 

@@ -196,16 +196,14 @@ fn missing(seen: &Seen<'_>, pair: [&String; 2]) -> Option<String> {
             return Some(format!("servers.toml names no in-process program for {name}"));
         }
         let of = || seen.in_process.iter().filter(|call| &call.server == name);
+        if of().any(|call| matches!(call.outcome, InProcessOutcome::Measured { .. })) {
+            return None;
+        }
         let failed = of().find_map(|call| match &call.outcome {
             InProcessOutcome::Failed { reason } => Some(format!("{name} in process: {reason}")),
             InProcessOutcome::Measured { .. } => None,
         });
-        let measured = of().any(|call| matches!(call.outcome, InProcessOutcome::Measured { .. }));
-        match failed {
-            Some(reason) if !measured => Some(reason),
-            _ if !measured => Some(format!("{name} was not yet measured in process")),
-            _ => None,
-        }
+        failed.or_else(|| Some(format!("{name} was not yet measured in process")))
     })
 }
 

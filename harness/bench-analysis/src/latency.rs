@@ -1,11 +1,11 @@
-//! A cell's latency through the window, in an open loop and of users in stages: the median trial in parts that all
-//! trials share.
+//! A cell's latency. Through the window, in an open loop and of users in stages: the median trial in parts that all
+//! trials share. Over the whole window: its quantile function.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::observed::median_of;
+use super::observed::{middle_of, quantile_us};
 use bench_model::load::k6::Second;
 use bench_model::load::{Bin, LoadSample};
 use bench_model::observation::Sample;
@@ -46,13 +46,13 @@ pub(super) fn latency_course<'a>(samples: impl Iterator<Item = &'a Sample>) -> V
         parts.entry(bin.from_ms).or_default().push(bin);
     }
     let moment = |(from_ms, bins): (&u32, &Vec<Bin>)| {
-        let over = |value: fn(&Bin) -> f64| median_of(bins.iter().map(value));
+        let over = |value: fn(&Bin) -> f64| middle_of(bins.iter().map(value));
         Some(LatencyMoment {
             t_ms: f64::from(*from_ms) + width_ms / 2.0,
-            p50_us: over(|bin| bin.p50_us)?.value,
-            p99_us: over(|bin| bin.p99_us)?.value,
-            answered_per_s: median_of(bins.iter().filter_map(|bin| bin.answered).map(f64::from))
-                .map(|answered| answered.value / width_ms * 1e3),
+            p50_us: over(|bin| bin.p50_us)?,
+            p99_us: over(|bin| bin.p99_us)?,
+            answered_per_s: middle_of(bins.iter().filter_map(|bin| bin.answered).map(f64::from))
+                .map(|answered| answered / width_ms * 1e3),
         })
     };
     parts.iter().filter_map(moment).collect()
@@ -62,4 +62,27 @@ pub(super) fn latency_course<'a>(samples: impl Iterator<Item = &'a Sample>) -> V
 /// missing.
 pub(super) fn width_ms(series: &[Bin]) -> Option<f64> {
     series.windows(2).map(|two| f64::from(two[1].from_ms - two[0].from_ms)).min_by(f64::total_cmp)
+}
+
+/// For each probability that all trials report, from 0 to 1, the median over trials of the trial's own quantile, in
+/// microseconds. Requests of several trials are never pooled: a trial that the machine disturbed would make the tail by
+/// itself.
+pub(super) fn quantiles(samples: &[&Sample]) -> Vec<(f64, f64)> {
+    let probabilities = samples.iter().take(1).flat_map(|first| &first.load.quantiles).map(|(of, _)| *of);
+    probabilities
+        .filter_map(|probability| {
+            let values = samples.iter().map(|sample| quantile_us(sample, probability));
+            Some((probability, middle_of(values.collect::<Option<Vec<f64>>>()?)?))
+        })
+        .collect()
+}
+
+/// The requests of the trial that has the fewest with a latency: how far into the tail the quantiles of all trials
+/// reach. Where requests are due at a rate, failed ones are left out, because some of them have no latency.
+pub(super) fn fewest_requests(samples: &[&Sample]) -> Option<u64> {
+    let requests = |sample: &&Sample| match sample.load.open {
+        None => sample.load.succeeded + sample.load.failures(),
+        Some(_) => sample.load.succeeded,
+    };
+    samples.iter().map(requests).min()
 }
