@@ -63,16 +63,10 @@ impl Value {
         Self { shown: estimate.value, compared: estimate, at_least: false }
     }
 
-    fn ends(&self) -> Option<(f64, f64)> {
-        self.compared.interval
-    }
-
     /// Whether the two intervals share no value: a difference that is resolved.
     fn differs(&self, other: &Self) -> bool {
-        match (self.ends(), other.ends()) {
-            (Some((low, high)), Some((other_low, other_high))) => high < other_low || other_high < low,
-            _ => false,
-        }
+        let both = self.compared.interval.zip(other.compared.interval);
+        both.is_some_and(|((low, high), (other_low, other_high))| high < other_low || other_high < low)
     }
 }
 

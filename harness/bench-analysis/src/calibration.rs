@@ -118,12 +118,6 @@ pub struct Power {
     pub spread: f64,
 }
 
-/// One finished comparison.
-struct Finished {
-    finding: Finding,
-    seconds: f64,
-}
-
 /// The block counts at which each comparison of a calibration is judged.
 pub fn block_counts(calibration: &Calibration) -> Vec<u32> {
     planned_block_counts(1, calibration.max_blocks, true)
@@ -203,14 +197,13 @@ fn power(
     ratios: &BTreeMap<u32, f64>,
     took: impl Fn(u32) -> f64,
 ) -> Power {
-    let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
-    let finished = comparisons(ratios, &Rules::new(&[better], demand, block_counts(calibration)), took);
-    let claims = finished.iter().filter(|comparison| comparison.finding.verdict.claims_difference());
-    let claims: Vec<f64> = claims.map(|comparison| comparison.finding.ratio.value).collect();
+    let finished = comparisons(ratios, &rules(calibration, better), took);
+    let claims = finished.iter().filter(|(finding, _)| finding.verdict.claims_difference());
+    let claims: Vec<f64> = claims.map(|(finding, _)| finding.ratio.value).collect();
     let is_wrong = |ratio: &&f64| arm.handicap > 0.0 && (**ratio < 1.0) == (better == Better::Less);
     let wrong = claims.iter().filter(is_wrong).count();
-    let blocks: Vec<f64> = finished.iter().map(|comparison| comparison.finding.blocks as f64).collect();
-    let seconds: Vec<f64> = finished.iter().map(|comparison| comparison.seconds).collect();
+    let blocks: Vec<f64> = finished.iter().map(|(finding, _)| finding.blocks as f64).collect();
+    let seconds: Vec<f64> = finished.iter().map(|(_, seconds)| *seconds).collect();
     let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
     let middle = |values: &[f64]| middle_of(values.iter().copied()).unwrap_or(0.0);
     let all: Vec<f64> = ratios.values().copied().collect();
@@ -219,13 +212,13 @@ fn power(
         figure,
         arm: arm.name.clone(),
         handicap: arm.handicap,
-        verdicts: counts(finished.iter().map(|comparison| comparison.finding.verdict)),
+        verdicts: counts(finished.iter().map(|(finding, _)| finding.verdict)),
         claimed: Share::new(claims.len() - wrong, finished.len()),
         wrong_way: Share::new(wrong, finished.len()),
         blocks: (middle(&blocks), most(&blocks) as u32),
         seconds: (middle(&seconds), most(&seconds)),
         expected: None,
-        estimate: median_of(finished.iter().map(|comparison| comparison.finding.ratio.value - 1.0)),
+        estimate: median_of(finished.iter().map(|(finding, _)| finding.ratio.value - 1.0)),
         overall,
         spread: standard_deviation(&all),
     }
@@ -239,8 +232,8 @@ fn expected(arm: &Arm, round_ns: f64, handicapped: &Samples<'_>, base: &Samples<
 }
 
 /// Divides a series of blocks into comparisons, each stopped as a campaign would stop it; the next begins with the
-/// block after. An unfinished one at the end does not count.
-fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) -> f64) -> Vec<Finished> {
+/// block after. An unfinished one at the end does not count. Each with the time that its trials took, in seconds.
+fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) -> f64) -> Vec<(Finding, f64)> {
     let series: Vec<(u32, f64)> = ratios.iter().map(|(block, ratio)| (*block, *ratio)).collect();
     let most = rules.block_counts().last().copied().unwrap_or(1) as usize;
     let mut finished = Vec::new();
@@ -251,10 +244,16 @@ fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) ->
         let Some((finding, used)) = decision.findings[0].zip(decision.settled_at) else { break };
         let used = used as usize;
         let seconds = part[..used].iter().map(|(block, _)| took(*block)).sum();
-        finished.push(Finished { finding, seconds });
+        finished.push((finding, seconds));
         rest = &rest[used..];
     }
     finished
+}
+
+/// What each comparison by a figure is judged by.
+fn rules(calibration: &Calibration, better: Better) -> Rules {
+    let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
+    Rules::new(&[better], demand, block_counts(calibration))
 }
 
 /// The decision on one comparison by itself; `ratios` has every block from 1.

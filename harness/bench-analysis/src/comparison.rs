@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::block_counts::planned_block_counts;
 use super::interim_analyses::{Decision, PairedRatios, Rules, fits, next_block_count, replay};
-use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios, log_ratios_of};
+use super::observed::{Lost, Observed, Place, Samples, log_ratios, log_ratios_of};
 use super::verdict::{Better, Demand, Finding};
 use bench_model::config::{Campaign, Placement};
 use bench_model::figure::Figure;
 use bench_model::load::Level;
+use bench_model::observation::Observation;
 use bench_model::plan::Trial;
 use bench_stats::{Estimate, hodges_lehmann};
 
@@ -249,11 +250,6 @@ pub fn demand(campaign: &Campaign) -> Demand {
 }
 
 impl Pair {
-    fn samples<'a>(&self, observed: &Observed<'a>) -> (Samples<'a>, Samples<'a>) {
-        let [a, b] = self.places().map(|place| observed.samples_of(place));
-        (a, b)
-    }
-
     /// The ratios of the rates and of CPU per request if invalid trials counted too; `None` where there are none.
     fn with_invalid(&self, observed: &Observed<'_>) -> Option<(f64, f64)> {
         let [a, b] = self.places().map(|place| observed.samples_with_invalid(place));
@@ -288,16 +284,11 @@ impl Pair {
     /// What a block was lost to; `None` where it counts. A server that failed is a result, whatever the other's trial
     /// gave.
     fn lost(&self, observed: &Observed<'_>, block: u32) -> Option<Lost> {
-        let fates = self.places().map(|place| observed.fate(place, block));
-        if fates.contains(&Some(Fate::ServerFailed)) {
-            return None;
-        }
-        let lost = fates.into_iter().filter_map(|fate| match fate {
-            Some(Fate::Lost(lost)) => Some(lost),
-            _ => None,
-        });
+        let both = self.places().map(|place| observed.observation(place, block));
+        let both = || both.into_iter().flatten();
+        let has_failed = |of: &Observation| of.outcome.sample().is_none() && Lost::of(of).is_none();
         // In a duet the other trial of a lost one is only "not measured", which comes last.
-        lost.min()
+        if both().any(has_failed) { None } else { both().filter_map(Lost::of).min() }
     }
 
     fn blocks(&self, observed: &Observed<'_>, most: u32) -> Blocks {
@@ -306,7 +297,7 @@ impl Pair {
     }
 
     fn paired_ratios(&self, observed: &Observed<'_>) -> PairedRatios {
-        let (a, b) = self.samples(observed);
+        let [a, b] = self.places().map(|place| observed.samples_of(place));
         let by_count = |(figure, _): (Figure, Better)| {
             let ratios = log_ratios(figure, &a, &b);
             let counted = (1..).zip(&self.blocks.counted);
@@ -323,7 +314,7 @@ impl Pair {
         data: &PairedRatios,
     ) -> Option<Comparison> {
         let &[Some(rate), Some(cpu)] = decision.findings.as_slice() else { return None };
-        let (a, b) = self.samples(observed);
+        let [a, b] = self.places().map(|place| observed.samples_of(place));
         let blocks = &self.blocks;
         let ratios = |figure: usize| data.log_ratios[figure].values().map(|ratio| ratio.exp()).collect();
         Some(Comparison {

@@ -10,7 +10,7 @@ use bench_model::figure::Figure;
 use bench_model::load::LoadSample;
 use bench_model::load::sample_details::HostShare;
 use bench_model::observation::Observation;
-use bench_stats::{Estimate, Ranked, holm, median};
+use bench_stats::{Estimate, Ranked, holm_once, median};
 
 /// By how much a host's mean latency must differ from that of the others to be worth a reader's time, where it surely
 /// does.
@@ -66,12 +66,7 @@ pub fn hosts(observations: &[Observation]) -> Vec<HostSummary> {
     }
     let ratios: Vec<Option<Ranked>> =
         ranks.keys().map(|rank| Ranked::paired(&differences(&trials, *rank))).collect();
-    let p_values: Vec<(usize, f64)> = ratios
-        .iter()
-        .enumerate()
-        .filter_map(|(i, paired)| Some((i, paired.as_ref()?.p_value(0.0))))
-        .collect();
-    let judged = holm(&p_values, 0, ranks.len(), |alpha| alpha);
+    let judged = holm_once(&ratios);
     let surely = |i: usize| judged.iter().any(|judged| judged.index == i && judged.rejected);
     let summary = |(i, (rank, shares)): (usize, (&u32, &Vec<&HostShare>))| {
         let of = |value: fn(&HostShare) -> f64| shares.iter().map(move |share| value(share));

@@ -138,7 +138,10 @@ impl Found {
     fn state(&self, figure: Moved, rules: Rules<'_>) -> State {
         let Rules { margin, only_slower, .. } = rules;
         match self {
-            Self::Measured(finding) if figure == Moved::Rate => rate_state(finding),
+            Self::Measured(finding) if figure == Moved::Rate => {
+                let fell = finding.ratio.interval.is_some_and(|(_, high)| high < 1.0 / RATE_FALL);
+                if fell { State::Moved } else { State::Still }
+            }
             Self::Measured(finding) if only_slower => slower_state(finding, margin),
             Self::Measured(finding) => moved_state(finding),
             Self::Counted(before, now) => {
@@ -153,11 +156,6 @@ impl Found {
 /// CPU time alone misses a server that waits. Next to each other two rates are what the kernel leaves to each, so a
 /// smaller fall than this is no finding: a quarter more time for each request.
 pub const RATE_FALL: f64 = 1.25;
-
-fn rate_state(finding: &Finding) -> State {
-    let fell = finding.ratio.interval.is_some_and(|(_, high)| high < 1.0 / RATE_FALL);
-    if fell { State::Moved } else { State::Still }
-}
 
 /// Whether it moved, up or down.
 fn moved_state(finding: &Finding) -> State {

@@ -19,17 +19,6 @@ pub type Samples<'a> = BTreeMap<u32, &'a Sample>;
 /// Server, the server that runs at the same time in a duet, workload, load.
 pub(super) type Place<'a> = (&'a str, Option<&'a str>, &'a str, Level);
 
-/// What became of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It was measured, and may be compared.
-    Measured,
-    /// Its server failed.
-    ServerFailed,
-    /// The machine or the load tool spoiled it.
-    Lost(Lost),
-}
-
 /// The observations of a run.
 #[derive(Debug, Default)]
 pub struct Observed<'a> {
@@ -90,14 +79,9 @@ impl<'a> Observed<'a> {
         counts(self.samples_with_invalid(place).into_values().filter_map(invalid))
     }
 
-    /// What became of a block's trial in a cell; `None` where there is no observation.
-    pub(super) fn fate(&self, place: Place<'_>, block: u32) -> Option<Fate> {
-        let observation = self.cells.get(&place)?.get(&block)?;
-        Some(match (Lost::of(observation), &observation.outcome) {
-            (Some(lost), _) => Fate::Lost(lost),
-            (None, Outcome::Completed(_)) => Fate::Measured,
-            (None, _) => Fate::ServerFailed,
-        })
+    /// The observation of a block in a cell.
+    pub(super) fn observation(&self, place: Place<'_>, block: u32) -> Option<&'a Observation> {
+        self.cells.get(&place)?.get(&block).copied()
     }
 
     /// The last block up to which a cell was observed without a gap, whatever came of it.

@@ -5,8 +5,10 @@ use serde_with::skip_serializing_none;
 
 use super::observed::valid;
 use bench_model::config::Campaign;
-use bench_model::observation::{Observation, Sample};
+use bench_model::load::Bin;
+use bench_model::observation::Observation;
 use bench_stats::{CONFIDENCE, Estimate, line_residual, slope};
+use bench_system::probe::resources::ResourceSample;
 
 /// What is left out at the beginning, as a share of the window: connections, caches and allocators settle there.
 const SETTLING: f64 = 0.1;
@@ -77,28 +79,22 @@ pub fn soaks(campaign: &Campaign, observations: &[Observation]) -> Vec<Soak> {
         let sample = valid(observation)?;
         let trial = &observation.trial;
         let window_s = campaign.window_ms as f64 / 1e3;
+        // Seconds with bytes, and with microseconds.
+        let memory = |at: &ResourceSample| Some((at.t_ms as f64 / 1e3, at.memory_bytes? as f64));
+        let memory: Vec<(f64, f64)> = sample.resources.iter().filter_map(memory).collect();
+        let p99 = |bin: &Bin| (f64::from(bin.from_ms) / 1e3, bin.p99_us);
+        let p99: Vec<(f64, f64)> = sample.load.series.iter().map(p99).collect();
         Some(Soak {
             server: trial.server.clone(),
             workload: trial.workload.clone(),
             rate: trial.rate?,
             minutes: window_s / 60.0,
             failed: sample.load.failures(),
-            memory: drift(&memory(sample), window_s, FLAT_MEMORY),
-            p99: drift(&p99(sample), window_s, FLAT_LATENCY),
+            memory: drift(&memory, window_s, FLAT_MEMORY),
+            p99: drift(&p99, window_s, FLAT_LATENCY),
         })
     };
     observations.iter().filter_map(of).collect()
-}
-
-/// Seconds and bytes.
-fn memory(sample: &Sample) -> Vec<(f64, f64)> {
-    let point = |bytes: u64, t_ms: u64| (t_ms as f64 / 1e3, bytes as f64);
-    sample.resources.iter().filter_map(|at| Some(point(at.memory_bytes?, at.t_ms))).collect()
-}
-
-/// Seconds and microseconds.
-fn p99(sample: &Sample) -> Vec<(f64, f64)> {
-    sample.load.series.iter().map(|bin| (f64::from(bin.from_ms) / 1e3, bin.p99_us)).collect()
 }
 
 /// The change of a figure through a window. `None` where a part of it has no point.

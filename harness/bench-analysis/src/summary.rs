@@ -11,7 +11,7 @@ use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::hosts::{HostSummary, hosts};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency::{fewest_requests, latency_course, quantiles};
-use super::observed::{Observed, middle_of, valid};
+use super::observed::{Observed, grouped, middle_of, valid};
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
 use super::sizes::SizesSummary;
@@ -151,14 +151,8 @@ impl Summary {
 
 /// What carried packets, each once.
 fn carriers(observations: &[Observation]) -> Vec<Carrier> {
-    let samples = observations.iter().filter_map(valid);
-    let mut carriers: Vec<Carrier> = Vec::new();
-    for link in samples.filter_map(|sample| sample.link) {
-        if !carriers.contains(&link.carrier) {
-            carriers.push(link.carrier);
-        }
-    }
-    carriers
+    let links = observations.iter().filter_map(|observation| valid(observation)?.link);
+    grouped(links.map(|link| (link.carrier, link))).into_iter().map(|(carrier, _)| carrier).collect()
 }
 
 /// Works the summary out, except causes, remedies and layers, which need more than the observations. `levels` are those

@@ -16,7 +16,7 @@ use bench_model::observation::Observation;
 use bench_model::plan::Plan;
 use bench_model::results::Conditions;
 use bench_model::workload::Workload;
-use bench_stats::{Estimate, FAMILY_ERROR, Judged, Ranked, holm};
+use bench_stats::{Estimate, FAMILY_ERROR, Judged, Ranked, holm_once};
 
 /// A run with all that was observed in it.
 #[derive(Debug, Clone)]
@@ -138,13 +138,11 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
     same_task(runs, &places)?;
     ensure!(
         runs.after.plan.campaign.environment.placement != Placement::Duet,
-        "{} and {} can't be compared: in both, two servers ran at the same time, so none has figures by itself; \
-         their reports have the ratios, and compare --all pools them",
-        runs.before.name,
-        runs.after.name
+        "{} can't be compared: in both, two servers ran at the same time, so none has figures by itself; their \
+         reports have the ratios, and compare --all pools them",
+        names(runs)
     );
     let observed = runs.map(|run| Observed::new(&run.observations));
-    let samples = |place: &CellKey<'_>| observed.map(|observed| observed.samples(place.0, place.1, place.2));
     let invalid_trials = |observed: &Observed<'_>| {
         let of = |(server, workload, level): &CellKey<'_>| observed.invalid((server, None, workload, *level));
         places.iter().flat_map(|place| of(place).into_values()).sum()
@@ -154,17 +152,12 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
     let others: Vec<CellKey<'_>> = places.iter().copied().filter(|p| Some(p.0) != reference).collect();
     let relative = reference.map_or_else(Vec::new, |reference| {
         changes(&others, demand, |place, figure| {
-            let over = samples(&(reference, place.1, place.2));
-            let of = samples(place);
-            Both {
-                before: log_ratios(figure, &of.before, &over.before).into_values().collect(),
-                after: log_ratios(figure, &of.after, &over.after).into_values().collect(),
-            }
+            observed.map(|observed| to_reference(observed, place, reference, figure))
         })
     });
     Ok(Between {
         absolute: changes(&places, demand, |place, figure| {
-            samples(place).map(|samples| logs(figure, samples))
+            observed.map(|observed| logs(figure, &observed.samples(place.0, place.1, place.2)))
         }),
         reference: reference.map(str::to_owned),
         relative,
@@ -185,6 +178,17 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
 fn logs(figure: Figure, samples: &Samples<'_>) -> Vec<f64> {
     let values = samples.values().filter_map(|sample| Some(sample.figure(figure)?.ln()));
     values.filter(|value| value.is_finite()).collect()
+}
+
+/// ln of the ratio of a figure to the reference's, of each block that has both.
+fn to_reference(
+    observed: &Observed<'_>,
+    &(server, workload, level): &CellKey<'_>,
+    reference: &str,
+    figure: Figure,
+) -> Vec<f64> {
+    let samples = |server: &str| observed.samples(server, workload, level);
+    log_ratios(figure, &samples(server), &samples(reference)).into_values().collect()
 }
 
 /// The changes of a family of cells. Each judged figure is a family of its own; there is one analysis.
@@ -217,10 +221,8 @@ fn unpaired(logs: &Both<Vec<f64>>) -> Option<Ranked> {
 /// size must not depend on what was observed.
 fn judge(logs: &[Both<Vec<f64>>], better: Better, demand: Demand) -> Vec<Option<Finding>> {
     let ranked: Vec<Option<Ranked>> = logs.iter().map(unpaired).collect();
-    let p_value = |(index, ranked): (usize, &Option<Ranked>)| Some((index, ranked.as_ref()?.p_value(0.0)));
-    let open: Vec<(usize, f64)> = ranked.iter().enumerate().filter_map(p_value).collect();
     let mut findings = vec![None; logs.len()];
-    for Judged { index, level, .. } in holm(&open, 0, logs.len(), |alpha| alpha) {
+    for Judged { index, level, .. } in holm_once(&ranked) {
         let least = (1..).find(|each| smallest_p(*each, *each) <= level).unwrap_or(usize::MAX);
         findings[index] =
             ranked[index].as_ref().map(|ranked| Finding::read(ranked, least, level, better, demand));
@@ -257,11 +259,9 @@ fn chosen_reference<'a>(
     let decides = |reference: &&str| {
         let level = FAMILY_ERROR / others(reference) as f64;
         places.iter().filter(|place| place.0 != *reference).any(|place| {
-            let pairs = observed.map(|observed| {
-                let samples = |server| observed.samples(server, place.1, place.2);
-                log_ratios(Figure::RequestsPerSecond, &samples(place.0), &samples(reference)).len()
-            });
-            smallest_p(pairs.before, pairs.after) <= level
+            let ratios =
+                observed.map(|observed| to_reference(observed, place, reference, Figure::RequestsPerSecond));
+            smallest_p(ratios.before.len(), ratios.after.len()) <= level
         })
     };
     let campaign = &runs.after.plan.campaign;
@@ -290,9 +290,8 @@ fn common_places(runs: Both<&Measured>) -> Result<Vec<CellKey<'_>>> {
     }
     ensure!(
         !places.is_empty(),
-        "{} and {} have no cell in common: no server with the same workload and load",
-        runs.before.name,
-        runs.after.name
+        "{} have no cell in common: no server with the same workload and load",
+        names(runs)
     );
     Ok(places)
 }
@@ -312,9 +311,8 @@ fn same_task(runs: Both<&Measured>, places: &[CellKey<'_>]) -> Result<()> {
         let traffic = workloads.map(|workload| workload.map(|w| &w.traffic));
         ensure!(
             traffic.before == traffic.after,
-            "{} and {} can't be compared: the true answer of {name} comes from another source",
-            runs.before.name,
-            runs.after.name
+            "{} can't be compared: the true answer of {name} comes from another source",
+            names(runs)
         );
     }
     for (server, _, _) in places {
@@ -357,11 +355,14 @@ fn own_settings(plan: &Plan) -> String {
 fn same<T: PartialEq + Display>(runs: Both<&Measured>, what: &str, before: &T, after: &T) -> Result<()> {
     ensure!(
         before == after,
-        "{} and {} can't be compared: {what} is {before} in the first and {after} in the second",
-        runs.before.name,
-        runs.after.name
+        "{} can't be compared: {what} is {before} in the first and {after} in the second",
+        names(runs)
     );
     Ok(())
+}
+
+fn names(runs: Both<&Measured>) -> String {
+    format!("{} and {}", runs.before.name, runs.after.name)
 }
 
 /// What `plan` has and `other` lacks.

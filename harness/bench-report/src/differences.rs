@@ -39,7 +39,7 @@ pub(super) fn warnings(runs: Both<&Measured>, between: &Between) -> Vec<String> 
                 summary.observed, summary.left
             ));
         }
-        let wrong = summary.failed.iter().filter(|trial| trial.wrong_answer).count();
+        let wrong = summary.failed.iter().filter(|trial| trial.kind.wrong_answer).count();
         if wrong > 0 {
             out.push(format!("{name} ({when}) has {wrong} trials with a wrong answer"));
         }

@@ -241,9 +241,12 @@ fn not_compared(summary: &Summary, pair: [&str; 2], workload: &str, level: Level
 /// What must be read before any figure.
 pub(super) fn warnings(run: &Run) -> String {
     let mut out = String::new();
-    if run.failed().any(|trial| trial.wrong_answer) {
-        let mut servers: Vec<&str> =
-            run.failed().filter(|trial| trial.wrong_answer).map(|trial| run.label(&trial.server)).collect();
+    if run.failed().any(|trial| trial.kind.wrong_answer) {
+        let mut servers: Vec<&str> = run
+            .failed()
+            .filter(|trial| trial.kind.wrong_answer)
+            .map(|trial| run.label(&trial.server))
+            .collect();
         servers.sort_unstable();
         servers.dedup();
         let _ = writeln!(

@@ -17,7 +17,7 @@ pub(super) fn warnings(run: &Run) -> String {
     }
     let mut by_cause: BTreeMap<Lost, Vec<&InvalidTrial>> = BTreeMap::new();
     for trial in run.invalid() {
-        by_cause.entry(trial.lost).or_default().push(trial);
+        by_cause.entry(trial.kind.lost).or_default().push(trial);
     }
     let mut out = String::new();
     for (lost, trials) in by_cause {

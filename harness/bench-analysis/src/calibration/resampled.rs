@@ -6,9 +6,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::super::interim_analyses::Rules;
-use super::super::verdict::{Better, Demand};
-use super::{block_counts, judge};
+use super::super::verdict::Better;
+use super::{judge, rules};
 use bench_model::config::Calibration;
 use bench_stats::hodges_lehmann;
 
@@ -43,8 +42,7 @@ pub(super) fn resample(calibration: &Calibration, ratios: &BTreeMap<u32, f64>) -
     }
     // The twins' own centre is noise: only the spread around it is used.
     let centre = hodges_lehmann(&ratios).map_or(0.0, |centre| centre.value);
-    let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
-    let rules = Rules::new(&[Better::Less], demand, block_counts(calibration));
+    let rules = rules(calibration, Better::Less);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(calibration.seed);
     let mut draw = |shift: f64| {
         let index = (random.next_u64() % ratios.len() as u64) as usize;

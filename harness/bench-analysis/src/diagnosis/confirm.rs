@@ -47,9 +47,6 @@ pub struct Confirmation {
     pub chance: f64,
 }
 
-/// Whether a trial had the symptom; `None` where that is unknown.
-type HasSymptom<'a> = dyn Fn(&Observation) -> Option<bool> + 'a;
-
 /// Compares trials without a remedy with trials with it.
 pub fn confirm(
     symptom: Symptom,
@@ -57,23 +54,20 @@ pub fn confirm(
     before: &[Observation],
     after: &[Observation],
 ) -> Confirmation {
-    let has_symptom: Box<HasSymptom<'_>> = match symptom {
-        Symptom::Failing => {
-            Box::new(move |observation| judgement(observation, timeout_ms).passed().map(|passed| !passed))
-        }
-        Symptom::Uneven => Box::new(|observation| {
+    let usual_us = median_latency_us(before);
+    // Whether a trial had the symptom; `None` where that is unknown.
+    let has_symptom = |observation: &Observation| match symptom {
+        Symptom::Failing => judgement(observation, timeout_ms).passed().map(|passed| !passed),
+        Symptom::Uneven => {
             let latency = observation.outcome.sample()?.load.latency_us;
             Some(latency.mean >= load_tool::APART * latency.p50)
-        }),
+        }
         Symptom::Slow | Symptom::Stepped => {
-            let usual_us = median_latency_us(before);
-            Box::new(move |observation| {
-                Some(mean_latency_us(observation).is_none_or(|us| us > usual_us * QUICKER))
-            })
+            Some(mean_latency_us(observation).is_none_or(|us| us > usual_us * QUICKER))
         }
     };
     let tally = |observations: &[Observation]| {
-        let known: Vec<bool> = observations.iter().filter_map(&has_symptom).collect();
+        let known: Vec<bool> = observations.iter().filter_map(has_symptom).collect();
         Tally { bad: known.iter().filter(|has| **has).count() as u32, of: known.len() as u32 }
     };
     judge(tally(before), tally(after))

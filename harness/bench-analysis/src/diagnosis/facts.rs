@@ -142,7 +142,7 @@ impl Facts {
 
     fn add_load(&mut self, setting: &LoadSetting, samples: &[&Sample]) {
         let mean = |of: &dyn Fn(&Sample) -> f64| average(samples.iter().map(|sample| of(sample)));
-        self.requests = samples.iter().map(|sample| requests(&sample.load)).sum();
+        self.requests = samples.iter().map(|sample| sample.load.succeeded + sample.load.failures()).sum();
         self.bad = samples.iter().map(|sample| sample.load.bad(setting.timeout_ms)).sum();
         self.stepped = samples.iter().map(|sample| sample.load.slower_than(STEP_US)).sum();
         self.wall_us = samples.iter().map(|sample| sample.load.time_taken_s * 1e6).sum();
@@ -245,10 +245,6 @@ impl Facts {
     }
 }
 
-fn requests(load: &LoadSample) -> u64 {
-    load.succeeded + load.failures()
-}
-
 /// Share of the requests that took at least `us`: one less the quantile function, between two of its points at the
 /// upper one, so that it is never too large.
 fn share_from(load: &LoadSample, us: f64) -> f64 {
@@ -259,13 +255,11 @@ fn share_from(load: &LoadSample, us: f64) -> f64 {
 /// and no connection was accepted; 0 where it emptied or moved, `None` where it is unknown.
 fn standing(sample: &Sample) -> Option<u64> {
     let second = sample.resources.get(sample.resources.len() / 2..).unwrap_or_default();
-    let waiting: Option<Vec<u64>> = second.iter().map(|moment| moment.listen_waiting).collect();
-    let waiting = waiting.filter(|waiting| waiting.len() >= 2)?;
-    let files: Option<Vec<u64>> = second.iter().map(|moment| moment.open_files).collect();
-    let files = files?;
+    (second.len() >= 2).then_some(())?;
+    let waiting: Vec<u64> = second.iter().map(|moment| moment.listen_waiting).collect::<Option<_>>()?;
+    let files: Vec<u64> = second.iter().map(|moment| moment.open_files).collect::<Option<_>>()?;
     let accepted = files.windows(2).any(|two| two[1] > two[0]);
-    let least = waiting.iter().copied().min()?;
-    Some(if accepted { 0 } else { least })
+    if accepted { Some(0) } else { waiting.into_iter().min() }
 }
 
 /// How busy the busiest `threads` threads were, on average, as a share of the load's time.

@@ -123,11 +123,8 @@ impl Rule for MlrSearch {
     }
 
     fn take(&mut self, judgement: Judgement) {
-        let Some((duration_ms, place)) =
-            self.place().map(|(stage, place)| (stage.goal.final_trial_ms, place))
-        else {
-            return;
-        };
+        let Some((stage, place)) = self.place() else { return };
+        let duration_ms = stage.goal.final_trial_ms;
         if let Judgement::Measured { passed, missed } = judgement {
             self.tried[place].push(Tried { duration_ms, passed, missed });
             for (classes, stage) in self.classes.iter_mut().zip(&self.stages) {

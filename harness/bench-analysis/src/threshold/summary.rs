@@ -13,7 +13,7 @@ use crate::observed::valid_evidence;
 use bench_model::observation::{Connecting, Observation, Outcome, Sample};
 
 /// What the searches of a run found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdSummary {
     /// When the load tool gave a request up, in milliseconds: what took longer counts as failed.
     pub timeout_ms: u64,
@@ -108,9 +108,7 @@ impl SearchPlan {
             searches: searches
                 .map(|(searched, (found, judged))| self.search_summary(searched, found, judged))
                 .collect(),
-            causes: Vec::new(),
-            remedies: Vec::new(),
-            remedied: None,
+            ..ThresholdSummary::default()
         }
     }
 

@@ -84,16 +84,9 @@ impl Located<'_> {
             Along::Server => value.as_str() == Some(self.entry),
             Along::Workload | Along::Tool | Along::Variant(_) => value.as_str() == Some(&place.words),
             Along::Load => value.as_f64() == place.number,
-            Along::Setting(name) => is_same_place(name, value, place),
+            Along::Setting(name) => written(name, value)
+                .is_some_and(|order| order.map_or(-1.0, |order| order as f64) == place.order),
             Along::Figure(_) => false,
         }
-    }
-}
-
-/// Whether a setting's value, as it is written, stands at that place.
-fn is_same_place(name: &str, value: &Value, place: &Place) -> bool {
-    match written(name, value) {
-        Some(order) => order.map_or(-1.0, |order| order as f64) == place.order,
-        None => false,
     }
 }

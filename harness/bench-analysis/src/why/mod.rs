@@ -2,7 +2,6 @@
 //! whole, and its growth with the answer's length. From observations alone; what was not measured is reported as
 //! missing, and what the parts don't explain as unexplained.
 
-mod instructions;
 mod ladder;
 mod slope;
 
@@ -11,16 +10,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{Comparisons, Terms};
-use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
+use super::invalid_trials::{FailedTrial, InvalidTrial, Uncounted, failed_trial, invalid_trial};
 use super::observed::{Observed, Samples, median_figure, median_of};
 use bench_model::config::Placement;
-use bench_model::cost::{CountKind, CountObservation, InProcessObservation, InProcessOutcome, Rung};
+use bench_model::cost::{
+    CountKind, CountObservation, CountOutcome, InProcessObservation, InProcessOutcome, Rung,
+};
 use bench_model::figure::Figure;
 use bench_model::observation::Observation;
 use bench_model::plan::{Plan, WhyPlan};
 use bench_stats::{Estimate, hodges_lehmann, median};
 
-pub use instructions::{Function, Instructions};
 pub use ladder::{Ladder, LadderRow, Part};
 pub use slope::{Line, PartsNs, Point, SlopeSummary};
 
@@ -114,10 +114,12 @@ pub fn explain(
     let observations = || stages.iter().flatten().flat_map(|seen| seen.observations);
     let planned = of_all(planned) + pair.len() * CountKind::of(&request.why).count();
     let done = of_all(|seen| seen.observations.len() + seen.in_process.len()) + counts.len();
-    let [own_a, own_b] = pair.map(|server| samples(ladder, server, &request.workload, request));
-    let [base_a, base_b] = pair.map(|server| samples(ladder, server, transport, request));
-    let in_process =
-        |server: &str| Block::in_process(ladder.in_process, server, &request.workload, transport);
+    let own = pair.map(|server| samples(ladder, server, &request.workload, request));
+    let blocks = |side: usize| {
+        let base = samples(ladder, pair[side], transport, request);
+        let in_process = Block::in_process(ladder.in_process, pair[side], &request.workload, transport);
+        Block::all(&own[side], &base, &in_process)
+    };
     WhySummary {
         server: request.server.clone(),
         over: request.over.clone(),
@@ -128,15 +130,11 @@ pub fn explain(
         left: planned.saturating_sub(done),
         terms: Terms::new(&a, &b),
         sides: vec![Side::new(&request.server, &a), Side::new(&request.over, &b)],
-        measured: ladder::measured(&own_a, &own_b),
-        ladder: missing(ladder, pair).map_or_else(
-            || {
-                let sides = [(&own_a, &base_a, pair[0]), (&own_b, &base_b, pair[1])];
-                let blocks = sides.map(|(own, base, server)| Block::all(own, base, &in_process(server)));
-                Ladder::new(&blocks[0], &blocks[1]).ok_or_else(|| no_whole_block(ladder))
-            },
-            Err,
-        ),
+        measured: ladder::measured(&own[0], &own[1]),
+        ladder: match missing(ladder, pair) {
+            Some(reason) => Err(reason),
+            None => Ladder::new(&blocks(0), &blocks(1)).ok_or_else(|| no_whole_block(ladder)),
+        },
         counts: counts.to_vec(),
         instructions: counts.iter().filter_map(Instructions::new).collect(),
         slope: slope.and_then(|slope| SlopeSummary::new(request, slope)),
@@ -148,13 +146,13 @@ pub fn explain(
 /// Why no block of the ladder has all of its parts: the first lost trial, if there is one.
 fn no_whole_block(seen: &Seen<'_>) -> String {
     let lost = seen.observations.iter().find_map(|observation| {
-        let failed = || failed_trial(observation).map(|trial| (trial.block, trial.server, trial.reason));
-        invalid_trial(observation).map(|trial| (trial.block, trial.server, trial.reason)).or_else(failed)
+        invalid_trial(observation).map(words).or_else(|| failed_trial(observation).map(words))
     });
-    let why = lost.map_or_else(String::new, |(block, server, reason)| {
-        format!(": in block {block} with {server} {reason}")
-    });
-    format!("no block has all measurements of both servers{why}")
+    format!("no block has all measurements of both servers{}", lost.unwrap_or_default())
+}
+
+fn words<Kind>(trial: Uncounted<Kind>) -> String {
+    format!(": in block {} with {} {}", trial.block, trial.server, trial.reason)
 }
 
 /// A server's samples that may be compared, by block: in a duet, those made with the other server.
@@ -303,4 +301,48 @@ fn row<T>(
         b: median_of(both.iter().map(|(_, b)| *b))?,
         difference: hodges_lehmann(&differences)?,
     })
+}
+
+/// The instructions of a server's request in process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Instructions {
+    /// The server.
+    pub server: String,
+    /// Instructions for a request.
+    pub per_request: f64,
+    /// Of them each function's, the dearest first.
+    pub functions: Vec<Function>,
+}
+
+/// What a function takes, without those that it calls and that are not compiled into it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Function {
+    /// Its name.
+    pub function: String,
+    /// Instructions for a request.
+    pub per_request: f64,
+    /// Of all instructions, from 0 to 1.
+    pub share: f64,
+}
+
+impl Instructions {
+    /// Of a count of instructions.
+    fn new(count: &CountObservation) -> Option<Self> {
+        let CountOutcome::Instructions { requests, functions } = &count.outcome else { return None };
+        let each = |instructions: u64| instructions as f64 / *requests as f64;
+        let all: u64 = functions.values().sum();
+        let function = |(name, instructions): (&String, &u64)| Function {
+            function: name.clone(),
+            per_request: each(*instructions),
+            share: *instructions as f64 / all as f64,
+        };
+        let mut functions: Vec<Function> = functions.iter().map(function).collect();
+        functions.sort_by(|a, b| b.per_request.total_cmp(&a.per_request));
+        Some(Self { server: count.server.clone(), per_request: each(all), functions })
+    }
+
+    /// A function's.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.function == name)
+    }
 }
