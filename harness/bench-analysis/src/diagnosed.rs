@@ -88,14 +88,14 @@ impl TriedRemedy {
 
 /// Diagnoses every server, workload and load of a run's observations, without those that the machine disturbed; those
 /// with nothing to explain are left out. `ready` are the servers' ready lines, `cores` the machine's.
-pub fn diagnosed(
+pub fn diagnosed<'a>(
     campaign: &Campaign,
     ready: &BTreeMap<String, Value>,
     cores: usize,
-    observations: &[Observation],
+    observations: impl IntoIterator<Item = &'a Observation>,
 ) -> Vec<Diagnosed> {
     let mut cells: BTreeMap<(&str, &str, Level, Client), Vec<&Observation>> = BTreeMap::new();
-    for observation in observations.iter().filter(|observation| !disturbed(&observation.outcome)) {
+    for observation in observations.into_iter().filter(|observation| !disturbed(&observation.outcome)) {
         let trial = &observation.trial;
         let cell = (trial.workload.as_str(), trial.server.as_str(), trial.level(), trial.client);
         cells.entry(cell).or_default().push(observation);

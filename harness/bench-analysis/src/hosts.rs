@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::observed::{Samples, valid};
+use super::observed::{Samples, median_of, middle_of, valid};
 use bench_model::figure::Figure;
-use bench_model::load::LoadSample;
 use bench_model::load::sample_details::HostShare;
-use bench_model::observation::Observation;
-use bench_stats::{Estimate, Ranked, holm_once, median};
+use bench_model::observation::{Observation, Sample};
+use bench_stats::{Estimate, Ranked, holm_once};
 
 /// By how much a host's mean latency must differ from that of the others to be worth a reader's time, where it surely
 /// does.
@@ -83,8 +82,8 @@ pub fn hosts(observations: &[Observation]) -> Vec<HostSummary> {
             trials: shares.len(),
             succeeded: shares.iter().map(|share| share.succeeded).sum(),
             failed: shares.iter().map(|share| share.failed).sum(),
-            p50_us: median(&of(|share| share.p50_us).collect::<Vec<_>>())?,
-            p99_us: median(&of(|share| share.p99_us).collect::<Vec<_>>())?,
+            p50_us: median_of(of(|share| share.p50_us))?,
+            p99_us: median_of(of(|share| share.p99_us))?,
             busiest: most(|share| share.busy),
             latest_us: most(|share| share.late_us),
             clock_us: clock.max_by(|a, b| a.0.total_cmp(&b.0)),
@@ -112,19 +111,16 @@ fn differences(trials: &[Vec<HostShare>], rank: u32) -> Vec<f64> {
 /// which of the two was the bottleneck. With several hosts, where one of them used nearly all of its own in most
 /// trials.
 pub(super) fn is_client_bound(value: impl Fn(Figure) -> Option<f64>, measured: &Samples<'_>) -> bool {
-    let busiest = measured.values().filter_map(|sample| busiest(&sample.load));
-    match median(&busiest.collect::<Vec<_>>()) {
-        Some(share) => share.value >= BUSY_HOST,
+    // The largest share of its processors that a host's load tool used; none without hosts.
+    let busiest =
+        |sample: &&Sample| sample.load.details.hosts.iter().map(|host| host.busy).max_by(f64::total_cmp);
+    match middle_of(measured.values().filter_map(busiest)) {
+        Some(share) => share >= BUSY_HOST,
         None => {
             let [server, client] = [Figure::ServerCores, Figure::ClientCores].map(value);
             server.zip(client).is_some_and(|(server, client)| client > 0.0 && client >= server)
         }
     }
-}
-
-/// The largest share of its processors that a host's load tool used; `None` without hosts.
-fn busiest(load: &LoadSample) -> Option<f64> {
-    load.details.hosts.iter().map(|host| host.busy).max_by(f64::total_cmp)
 }
 
 #[cfg(test)]

@@ -132,6 +132,14 @@ impl Lost {
     }
 }
 
+/// How the server ended in a trial in which it did not start, or ended by itself.
+pub(super) fn died(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::ServerDied { reason } | Outcome::OutOfMemory { reason, .. } => Some(reason.clone()),
+        _ => None,
+    }
+}
+
 /// Whether the machine was busy with something else in a trial, also in one that gave no figure.
 pub fn disturbed(outcome: &Outcome) -> bool {
     outcome.evidence().is_some_and(|sample| invalid(sample).is_some())

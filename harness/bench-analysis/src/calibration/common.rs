@@ -42,13 +42,17 @@ pub(super) fn common_ways(
     (handicapped, base): (&Samples<'_>, &Samples<'_>),
     observations: &[Observation],
 ) -> Vec<CommonWay> {
+    let is_duet = calibration.environment.placement == Placement::Duet;
+    let blocks = if is_duet {
+        handicapped.keys().copied().collect()
+    } else {
+        base_first(observations, calibration, arm)
+    };
+    let of = |block: &u32| Some((handicapped.get(block)?.figure(figure)?, base.get(block)?.figure(figure)?));
+    let both: Vec<(f64, f64)> = blocks.iter().filter_map(of).collect();
     let mut common = Vec::new();
     for runs in [1, 3] {
-        let pairs = if calibration.environment.placement == Placement::Duet {
-            apart(figure, handicapped, base, runs)
-        } else {
-            means(figure, handicapped, base, &base_first(observations, calibration, arm), runs)
-        };
+        let pairs = if is_duet { apart(&both, runs) } else { means(&both, runs) };
         common.extend(COMMON_THRESHOLDS.map(|threshold| {
             let (claimed, wrong_way) = claims(&pairs, threshold, better, arm);
             let (handicap, runs) = (arm.handicap, runs as u32);
@@ -71,28 +75,20 @@ fn base_first(observations: &[Observation], calibration: &Calibration, arm: &Arm
         .collect()
 }
 
-/// Means of each `runs` successive runs of the arm over those of the base, less one.
-fn means(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, blocks: &[u32], runs: usize) -> Vec<f64> {
-    let both = both(figure, arm, base, blocks);
+/// Means of each `runs` successive runs of the arm over those of the base, less one. Of the arm and of the base in the
+/// blocks that have both.
+fn means(both: &[(f64, f64)], runs: usize) -> Vec<f64> {
     both.chunks_exact(runs).map(|part| sum(part, |pair| pair.0) / sum(part, |pair| pair.1) - 1.0).collect()
 }
 
 /// The same where both ran at the same time, unlike in the common way: `runs` successive runs of the base, and then as
 /// many of the arm, of later blocks.
-fn apart(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, runs: usize) -> Vec<f64> {
-    let blocks: Vec<u32> = arm.keys().copied().collect();
-    let both = both(figure, arm, base, &blocks);
+fn apart(both: &[(f64, f64)], runs: usize) -> Vec<f64> {
     let difference = |part: &[(f64, f64)]| {
         let (first, second) = part.split_at(runs);
         sum(second, |pair| pair.0) / sum(first, |pair| pair.1) - 1.0
     };
     both.chunks_exact(2 * runs).map(difference).collect()
-}
-
-/// The figure of the arm and of the base, in the blocks that have both.
-fn both(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, blocks: &[u32]) -> Vec<(f64, f64)> {
-    let of = |block: &u32| Some((arm.get(block)?.figure(figure)?, base.get(block)?.figure(figure)?));
-    blocks.iter().filter_map(of).collect()
 }
 
 fn sum(part: &[(f64, f64)], of: fn(&(f64, f64)) -> f64) -> f64 {

@@ -54,7 +54,9 @@ pub fn confirm(
     before: &[Observation],
     after: &[Observation],
 ) -> Confirmation {
-    let usual_us = median_latency_us(before);
+    let mut times: Vec<f64> = before.iter().filter_map(mean_latency_us).collect();
+    times.sort_by(f64::total_cmp);
+    let usual_us = times.get(times.len() / 2).copied().unwrap_or(0.0);
     // Whether a trial had the symptom; `None` where that is unknown.
     let has_symptom = |observation: &Observation| match symptom {
         Symptom::Failing => judgement(observation, timeout_ms).passed().map(|passed| !passed),
@@ -88,12 +90,6 @@ fn judge(before: Tally, after: Tally) -> Confirmation {
 
 fn mean_latency_us(observation: &Observation) -> Option<f64> {
     Some(observation.outcome.sample()?.load.latency_us.mean)
-}
-
-fn median_latency_us(observations: &[Observation]) -> f64 {
-    let mut times: Vec<f64> = observations.iter().filter_map(mean_latency_us).collect();
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// The chance that at least `before.bad` of the bad trials are in `before`, if the remedy has no effect.

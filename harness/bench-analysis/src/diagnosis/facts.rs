@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::observed::died;
 use bench_model::config::Placement;
 use bench_model::load::LoadSample;
-use bench_model::observation::{Observation, Outcome, Sample, failed_requests};
+use bench_model::observation::{Observation, Sample, failed_requests};
 use bench_system::probe::network::NetworkCounters;
 
 /// A request that took longer waited for something that takes seconds: a dropped connection attempt is repeated after 1
@@ -116,10 +117,6 @@ impl Facts {
     pub fn of(setting: &LoadSetting, observations: &[&Observation]) -> Self {
         let samples: Vec<&Sample> =
             observations.iter().filter_map(|observation| observation.outcome.evidence()).collect();
-        let died = observations.iter().filter_map(|observation| match &observation.outcome {
-            Outcome::ServerDied { reason } | Outcome::OutOfMemory { reason, .. } => Some(reason.clone()),
-            _ => None,
-        });
         let mut facts = Self {
             connections: u64::from(setting.connections),
             timeout_us: setting.timeout_ms as f64 * 1e3,
@@ -129,7 +126,7 @@ impl Facts {
             nodelay: setting.ready.get("tcp_nodelay").and_then(Value::as_bool),
             max_connections: setting.number("max_connections"),
             trials: observations.len() as u64,
-            died: died.collect(),
+            died: observations.iter().filter_map(|observation| died(&observation.outcome)).collect(),
             failed: failed_requests(samples.iter().copied()),
             ..Self::default()
         };

@@ -63,7 +63,9 @@ impl Judge {
         Judgement::of(&observation.outcome, |sample| {
             // A window without a rate is not one of this search.
             let Some(missed) = self.level(&sample.load) else { return Judgement::Nothing };
-            if !missed.is_empty() && !has_failures(&missed) && tool_limit(sample, self.cores) {
+            // A late tool does not excuse that requests failed, and how long they held connections is unknown.
+            let has_failures = missed.iter().any(|missed| matches!(missed, Missed::Failed(..)));
+            if !missed.is_empty() && !has_failures && tool_limit(sample, self.cores) {
                 return Judgement::NotReached;
             }
             Judgement::Measured { passed: missed.is_empty(), missed: self.missed_share(&sample.load) }
@@ -108,11 +110,6 @@ impl Judge {
         let late = 1.0 - in_time.map_or(0.0, |(probability, _)| *probability);
         (share(load, load.failures()) + late).min(1.0)
     }
-}
-
-/// Whether requests failed: a late tool does not excuse that, and how long they held connections is unknown.
-fn has_failures(missed: &[Missed]) -> bool {
-    missed.iter().any(|missed| matches!(missed, Missed::Failed(..)))
 }
 
 /// A number of a window's requests as a share of all that were due, from 0 to 1.

@@ -122,14 +122,13 @@ pub fn summarize(
     let search = |(searched, (found, judged)): (&SloSearched, (FoundRate, &[Judged<'_>]))| {
         let at_upper = |trial: &Trial| found.upper.is_some_and(|upper| trial.rate == Some(upper.rate));
         let failing = failing(judged, at_upper);
-        let failed: Vec<Observation> = failing.iter().copied().cloned().collect();
         SloSearch {
             searched: searched.clone(),
             at_lower: at_lower(plan, &found, judged),
             points: judged.iter().filter_map(point).collect(),
             complaints: plan.complaints_of(&to_explain(judged, &failing)),
             tool_limited: tool_limited(judged),
-            causes: diagnosed(&level, ready, plan.cores, &failed),
+            causes: diagnosed(&level, ready, plan.cores, failing),
             found,
         }
     };

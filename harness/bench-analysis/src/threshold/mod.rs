@@ -5,7 +5,6 @@ use anyhow::Result;
 
 use super::diagnosed::{diagnosed, remedies};
 use super::interleaved_searches::Searches;
-use bench_model::observation::Observation;
 use bench_model::results::{REMEDIED, RunFolder, SEARCHES};
 
 mod found;
@@ -30,10 +29,9 @@ pub fn read(folder: &RunFolder) -> Result<ThresholdSummary> {
     let replay = searches.replay(&observations)?;
     let mut summary = searches.summarize(&replay);
     let failing = replay.found().flat_map(|(found, judged)| failing_at(judged, found.fails_most()));
-    let failing: Vec<Observation> = failing.cloned().collect();
     let (plan, conditions) = (folder.plan()?, folder.conditions()?);
     let cores = conditions.host.cores;
-    summary.causes = diagnosed(&plan.campaign, &conditions.servers, cores, &failing);
+    summary.causes = diagnosed(&plan.campaign, &conditions.servers, cores, failing);
     summary.remedies = remedies(folder)?;
     summary.remedied = folder.inside(REMEDIED).map(|inner| read(&inner)).transpose()?.map(Box::new);
     Ok(summary)

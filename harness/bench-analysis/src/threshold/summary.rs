@@ -9,8 +9,8 @@ use super::search::Doubling;
 use super::searched::{SearchPlan, Searched};
 use crate::diagnosed::{Diagnosed, TriedRemedy};
 use crate::interleaved_searches::{Judged, Replay, Searches, failing, to_explain};
-use crate::observed::valid_evidence;
-use bench_model::observation::{Connecting, Observation, Outcome, Sample};
+use crate::observed::{died, valid_evidence};
+use bench_model::observation::{Connecting, Observation, Sample};
 
 /// What the searches of a run found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -119,12 +119,9 @@ impl SearchPlan {
         judged: &[Judged<'_>],
     ) -> SearchSummary {
         let own: Vec<&Observation> = judged.iter().map(|of| of.observation).collect();
-        let died = own.iter().filter_map(|observation| match &observation.outcome {
-            Outcome::ServerDied { reason } | Outcome::OutOfMemory { reason, .. } => {
-                Some(Died { connections: observation.trial.connections, how: reason.clone() })
-            }
-            _ => None,
-        });
+        let died = |observation: &&Observation| {
+            Some(Died { connections: observation.trial.connections, how: died(&observation.outcome)? })
+        };
         let wrong = to_explain(judged, &failing_at(judged, found.fails_at()));
         let slowest_ms =
             |observation: &&Observation| Some(valid_evidence(observation)?.load.latency_us.max / 1e3);
@@ -132,7 +129,7 @@ impl SearchPlan {
             searched: searched.clone(),
             complaints: self.complaints_of(&wrong),
             slowest_ms: wrong.iter().filter_map(slowest_ms).max_by(f64::total_cmp),
-            died: died.collect(),
+            died: own.iter().filter_map(died).collect(),
             connecting: connecting(&own),
             found,
         }

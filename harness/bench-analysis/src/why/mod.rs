@@ -1,6 +1,6 @@
 //! Why one server is faster than another on a request: the parts of the CPU time for a request, compared with the
-//! whole, and its growth with the answer's length. From observations alone; what was not measured is reported as
-//! missing, and what the parts don't explain as unexplained.
+//! whole, its growth with the answer's length, and the instructions of a request, function by function. From
+//! observations alone; what was not measured is reported as missing, and what the parts don't explain as unexplained.
 
 mod ladder;
 mod slope;

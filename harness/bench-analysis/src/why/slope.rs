@@ -86,20 +86,21 @@ impl SlopeSummary {
     /// From the slope's trials. `None` where nothing was measured.
     pub(super) fn new(request: &WhyPlan, seen: &Seen<'_>) -> Option<Self> {
         let by_length = request.why.slope.as_ref()?;
-        let blocks = [&request.server, &request.over].map(|server| by_block(request, seen, server));
+        let servers = [&request.server, &request.over];
+        let blocks = servers.map(|server| by_block(request, seen, server));
         if blocks.iter().all(BTreeMap::is_empty) {
             return None;
         }
-        let fits = [0, 1].map(|side: usize| {
-            let fit = |(block, points): (&u32, &Vec<LengthSample>)| Some((*block, whole(points)?));
-            blocks[side].iter().filter_map(fit).collect::<BTreeMap<u32, Fit>>()
-        });
+        let whole = |(block, points): (&u32, &Vec<LengthSample>)| {
+            Some((*block, fit(points, |point| Some(point.cpu))?))
+        };
+        let fits: [BTreeMap<u32, Fit>; 2] =
+            blocks.each_ref().map(|blocks| blocks.iter().filter_map(whole).collect());
         let ratio = |value: fn(&Fit) -> f64| {
             let log = |(block, a): (&u32, &Fit)| Some((value(a) / value(fits[1].get(block)?)).ln());
             let logs: Vec<f64> = fits[0].iter().filter_map(log).filter(|log| log.is_finite()).collect();
             Some(hodges_lehmann(&logs)?.map(f64::exp))
         };
-        let servers = [&request.server, &request.over];
         let lines = (0..2).map(|side| Line::new(servers[side], &blocks[side], &fits[side])).collect();
         Some(Self {
             connections: by_length.connections,
@@ -137,10 +138,6 @@ fn fit(points: &[LengthSample], figure: impl Fn(&LengthSample) -> Option<f64>) -
     };
     let values: Vec<Weighted> = points.iter().map(weighted).collect::<Option<_>>()?;
     bench_stats::line(&values)
-}
-
-fn whole(points: &[LengthSample]) -> Option<Fit> {
-    fit(points, |point| Some(point.cpu))
 }
 
 impl Line {
