@@ -19,8 +19,8 @@ use bench_model::figure::Figure;
 use bench_model::observation::Observation;
 use bench_stats::{Estimate, binomial_interval, hodges_lehmann};
 
-pub use self::common::CommonWay;
 use self::common::common_ways;
+pub use self::common::{COMMON_THRESHOLDS, CommonWay};
 use self::rates::judged;
 pub use self::rates::{RatesSummary, Sharpness, calibrate_rates};
 pub use self::resampled::Resampled;

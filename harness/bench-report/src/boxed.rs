@@ -2,34 +2,24 @@
 
 use super::Run;
 use super::charts::{self, Picture};
-use super::format::{Table, bullets, bytes, count, dash, estimate, known};
-use bench_analysis::boxed::{Boxed, BoxedLevel, BoxedVerdict};
+use super::columns::Columns;
+use super::format::{bullets, bytes, count, dash, estimate, known};
+use bench_analysis::boxed::{Boxed, BoxedVerdict};
 use bench_model::transport::Transport;
-
-/// The chart's file.
-const FILE: &str = "boxed-connections.svg";
 
 /// A line for each server.
 fn headline(run: &Run) -> String {
-    let line = |of: &Boxed| {
+    bullets(run.summary.boxed.iter().map(|of| {
         let [server, transport, size] = names(run, of);
-        let number = |connections: Option<u32>, none: &str| known(connections, none, |n| count(n.into()));
         format!(
             "**{server} over {transport}** in {size}: {} connections were held, {} killed it. Predicted from few: {}, \
              which {}.",
-            number(of.most_held, "no"),
-            number(of.least_killed, "none"),
+            connections(of.most_held, "no"),
+            connections(of.least_killed, "none"),
             dash(of.predicted, |predicted| estimate(predicted, whole)),
-            match of.verdict {
-                BoxedVerdict::Agrees => "agrees",
-                BoxedVerdict::TooHigh => "is too high",
-                BoxedVerdict::TooLow => "is too low",
-                BoxedVerdict::NotReached => "was not reached",
-                BoxedVerdict::NotPredicted => "decides nothing",
-            }
+            verdict(of.verdict).0
         )
-    };
-    bullets(run.summary.boxed.iter().map(line))
+    }))
 }
 
 /// A number of connections.
@@ -43,13 +33,22 @@ pub(super) fn section(run: &Run) -> String {
     if boxed.is_empty() {
         return String::new();
     }
-    let headers = "server | transport | box | without connections | for a connection | trials fitted | predicted \
-        connections | most held | fewest killed | prediction";
-    let fits = Table::of(headers, 3, boxed.iter().map(|of| fit(run, of)));
-    let headers = "server | transport | box | connections | held | killed for want of memory | ended otherwise | \
-        group's memory";
-    let levels = boxed.iter().flat_map(|of| of.levels.iter().map(|level| tried(run, of, level)));
-    let picture = chart(run).map_or_else(String::new, |picture| picture.markdown() + "\n");
+    let fits = named(run, boxed, |of| of)
+        .column("without connections", |of| dash(of.line, |(at_0, _)| bytes(at_0.max(0.0))))
+        .column("for a connection", |of| dash(of.line, |(_, each)| bytes(each)))
+        .column("trials fitted", |of| of.fitted)
+        .column("predicted connections", |of| dash(of.predicted, |predicted| estimate(predicted, whole)))
+        .column("most held", |of| connections(of.most_held, "none"))
+        .column("fewest killed", |of| connections(of.least_killed, "none"))
+        .column("prediction", |of| verdict(of.verdict).1);
+    let levels = boxed.iter().flat_map(|of| of.levels.iter().map(move |level| (of, level)));
+    let levels = named(run, levels, |(of, _)| of)
+        .column("connections", |(_, level)| count(level.connections.into()))
+        .column("held", |(_, level)| count(level.held as u64))
+        .column("killed for want of memory", |(_, level)| count(level.killed as u64))
+        .column("ended otherwise", |(_, level)| count(level.other as u64))
+        .column("group's memory", |(_, level)| dash(level.memory_bytes, bytes));
+    let picture = known(chart(run), "", |picture| picture.markdown() + "\n");
     format!(
         "## How many connections fit in a box\n\n{}\nEach server is in a control group with a limit of memory. \
          Group's memory is what the limit counts, at its highest: the server's own, the kernel's for its connections, \
@@ -62,7 +61,7 @@ pub(super) fn section(run: &Run) -> String {
          Every number of connections\n\n{}",
         headline(run),
         fits.markdown(),
-        Table::of(headers, 3, levels).markdown()
+        levels.markdown()
     )
 }
 
@@ -80,44 +79,32 @@ fn names(run: &Run, of: &Boxed) -> [String; 3] {
     ]
 }
 
-fn fit(run: &Run, of: &Boxed) -> Vec<String> {
-    let figures = [
-        dash(of.line, |(at_0, _)| bytes(at_0.max(0.0))),
-        dash(of.line, |(_, each)| bytes(each)),
-        of.fitted.to_string(),
-        dash(of.predicted, |predicted| estimate(predicted, whole)),
-        known(of.most_held, "none", |held| count(held.into())),
-        known(of.least_killed, "none", |killed| count(killed.into())),
-        verdict(of.verdict).to_owned(),
-    ];
-    names(run, of).into_iter().chain(figures).collect()
+/// A table's first columns: which box a row is about.
+fn named<T>(run: &Run, rows: impl IntoIterator<Item = T>, of: fn(&T) -> &Boxed) -> Columns<T> {
+    let headers = ["server", "transport", "box"].into_iter().zip(0..);
+    Columns::of(3, rows).columns(headers, |row, place: &usize| names(run, of(row))[*place].clone())
 }
 
-fn verdict(verdict: BoxedVerdict) -> &'static str {
+/// A number of connections, where there is one.
+fn connections(connections: Option<u32>, none: &str) -> String {
+    known(connections, none, |connections| count(connections.into()))
+}
+
+/// What came of a prediction, in a sentence and in a table.
+const fn verdict(verdict: BoxedVerdict) -> (&'static str, &'static str) {
     match verdict {
-        BoxedVerdict::Agrees => "agrees",
-        BoxedVerdict::TooHigh => "**too high**: killed before",
-        BoxedVerdict::TooLow => "**too low**: more were held",
-        BoxedVerdict::NotReached => "not tested: none was killed",
-        BoxedVerdict::NotPredicted => "no prediction with an interval",
+        BoxedVerdict::Agrees => ("agrees", "agrees"),
+        BoxedVerdict::TooHigh => ("is too high", "**too high**: killed before"),
+        BoxedVerdict::TooLow => ("is too low", "**too low**: more were held"),
+        BoxedVerdict::NotReached => ("was not reached", "not tested: none was killed"),
+        BoxedVerdict::NotPredicted => ("decides nothing", "no prediction with an interval"),
     }
-}
-
-fn tried(run: &Run, of: &Boxed, level: &BoxedLevel) -> Vec<String> {
-    let figures = [
-        count(level.connections.into()),
-        count(level.held as u64),
-        count(level.killed as u64),
-        count(level.other as u64),
-        dash(level.memory_bytes, bytes),
-    ];
-    names(run, of).into_iter().chain(figures).collect()
 }
 
 /// The memory of each server's group against the connections that it held, with its line and the limit.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
     Some(Picture {
-        file: FILE.to_owned(),
+        file: "boxed-connections.svg".to_owned(),
         alt: "The memory of each server's group against the connections that it held, with fitted lines and the \
             limits".to_owned(),
         note: "Lines go on to the limit, which is the horizontal line; a point is hollow where it is not in the fit. \

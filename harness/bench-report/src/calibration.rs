@@ -8,19 +8,23 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use super::charts;
+use super::columns::Columns;
 use super::format::{
-    Table, available, bullets, bytes, count, counted, dash, estimate, known, list, percent, sections,
+    available, bullets, bytes, count, counted, dash, estimate, joined, known, list, percent, sections,
 };
-use super::html;
 use super::sections::facts;
 use bench_analysis::Verdict;
 use bench_analysis::calibration::{
-    CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate, calibrate_rates,
+    COMMON_THRESHOLDS, CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate, calibrate_rates,
 };
 use bench_model::config::{Calibration, Placement};
 use bench_model::figure::Figure;
 use bench_model::plan::CalibrationPlan;
 use bench_model::results::{Conditions, RATES_FOLDER, RunFolder, pretty};
+use bench_stats::Estimate;
+
+/// The figures that are compared.
+const FIGURES: [Figure; 2] = [Figure::CpuUsPerRequest, Figure::RequestsPerSecond];
 
 /// The error that a verdict may have.
 const NOMINAL: f64 = 0.05;
@@ -35,13 +39,8 @@ const PATIENCE_S: f64 = 180.0;
 pub fn write(folder: &RunFolder) -> Result<CalibrationSummary> {
     let (plan, summary) = read(folder)?;
     folder.write_derived("summary.json", &pretty(&summary)?)?;
-    let drawn = drawn(&summary);
-    for (file, chart) in &drawn {
-        folder.write_derived(file, &charts::svg(chart))?;
-    }
     let text = text(folder, &plan, &folder.conditions()?, &summary);
-    folder.write_derived("report.md", &text)?;
-    html::write(folder, &text, &drawn)?;
+    super::write_report(folder, &text, &drawn(&summary))?;
     Ok(summary)
 }
 
@@ -87,57 +86,53 @@ pub fn headline(summary: &CalibrationSummary) -> String {
     // Rates of duets say nothing of rates as a campaign measures them; a calibration of these has its own.
     let is_of_cpu = |power: &Power| power.figure == Figure::CpuUsPerRequest && summary.trials > 0;
     let is_shown = |power: &&Power| summary.rates.is_none() || is_of_cpu(power);
-    let cpu = summary.ours.iter().filter(is_shown).map(sentence);
+    let cpu = summary.ours.iter().filter(is_shown).map(|power| sentence(name(power.figure), power));
     let resampled = (!summary.resampled.is_empty()).then(|| resolution(summary));
     bullets(cpu.chain(resampled).chain(rates::sentences(summary)))
 }
 
-/// The smallest difference that would be seen nine times of ten, as far as the twins' blocks show.
+/// The smallest difference that would be seen nine times of ten.
+fn seen(resampled: &[Resampled]) -> Option<&Resampled> {
+    let often = |row: &&Resampled| f64::from(row.claimed) >= OFTEN * f64::from(row.of);
+    resampled.iter().filter(|row| row.difference > 0.0).find(often)
+}
+
+/// The same in a sentence, as far as the twins' blocks show.
 fn resolution(summary: &CalibrationSummary) -> String {
-    let seen = |row: &&Resampled| row.difference > 0.0 && f64::from(row.claimed) >= OFTEN * f64::from(row.of);
-    match summary.resampled.iter().find(seen) {
+    let said = match seen(&summary.resampled) {
         Some(row) => format!(
-            "from the spread of the twins alone (resampled): a difference of {:.1} % in server CPU per request would \
-             be seen in {} of comparisons, after {:.0} blocks on average.",
+            "a difference of {:.1} % in server CPU per request would be seen in {} of comparisons, after {:.0} blocks \
+             on average.",
             row.difference * 100.0,
             percent(f64::from(row.claimed) / f64::from(row.of)),
             row.blocks
         ),
-        None => {
-            "from the spread of the twins alone (resampled): no difference of up to 15 % in server CPU per request \
-            would be seen in 90 % of comparisons."
-                .to_owned()
+        None => "no difference of up to 15 % in server CPU per request would be seen in 90 % of comparisons."
+            .into(),
+    };
+    format!("from the spread of the twins alone (resampled): {said}")
+}
+
+/// What the comparisons of an arm showed, by a figure.
+fn sentence(figure: &str, power: &Power) -> String {
+    let Share { count, of, interval: (low, _) } = power.claimed;
+    let what = match power.handicap {
+        0.0 => "the server against itself".to_owned(),
+        of => handicap(of),
+    };
+    if of == 0 {
+        return format!("{figure}, {what}: no comparison was finished.");
+    }
+    let share = shown(power.claimed);
+    let said = match power.handicap {
+        0.0 => {
+            let fits = if low <= NOMINAL { "within" } else { "**above**" };
+            format!("{count} of {of} comparisons claimed a difference ({share}), {fits} the nominal 5 %")
         }
-    }
-}
-
-fn sentence(power: &Power) -> String {
-    sentence_of(name(power.figure), power)
-}
-
-fn sentence_of(figure: &str, power: &Power) -> String {
-    let share = power.claimed;
-    if share.of == 0 {
-        return format!("{figure}, {}: no comparison was finished.", what(power));
-    }
-    let time = format!("median {:.0} s and at most {:.0} s each", power.seconds.0, power.seconds.1);
-    if power.handicap == 0.0 {
-        let (low, _) = share.interval;
-        let fits = if low <= NOMINAL { "within" } else { "**above**" };
-        return format!(
-            "{figure}, the server against itself: {} of {} comparisons claimed a difference ({}), {fits} the nominal \
-             5 %; {time}.",
-            share.count,
-            share.of,
-            shown(share)
-        );
-    }
-    let (seen, of) = (share.count, share.of);
-    format!("{figure}, {}: seen in {seen} of {of} comparisons ({}); {time}.", what(power), shown(share))
-}
-
-fn what(power: &Power) -> String {
-    if power.handicap == 0.0 { "the server against itself".to_owned() } else { handicap(power.handicap) }
+        _ => format!("seen in {count} of {of} comparisons ({share})"),
+    };
+    let (median, most) = power.seconds;
+    format!("{figure}, {what}: {said}; median {median:.0} s and at most {most:.0} s each.")
 }
 
 fn handicap(handicap: f64) -> String {
@@ -156,6 +151,8 @@ fn text(
     summary: &CalibrationSummary,
 ) -> String {
     let calibration = &plan.calibration;
+    // Where no comparison of CPU time was made, there is nothing to say of them.
+    let of_cpu = summary.trials > 0;
     sections([
         "# Calibration report\n\nWhich differences this machine and this harness resolve, found by comparisons whose \
          true answer is known: a server against itself under another name, and against itself with extra CPU work for \
@@ -167,18 +164,13 @@ fn text(
             .map(|(file, _)| format!("![Share of comparisons in which a handicap was seen]({file})\n"))
             .collect(),
         rates::section(calibration, summary),
-        of_cpu(summary, || ours(calibration.margin.0, summary)),
-        of_cpu(summary, || resampled(summary)),
-        of_cpu(summary, || common(calibration.environment.placement, summary)),
+        if of_cpu { ours(calibration.margin.0, summary) } else { String::new() },
+        resampled(summary),
+        if of_cpu { common(calibration.environment.placement, summary) } else { String::new() },
         sizing(plan),
         failed(summary),
         environment(folder, plan, conditions, summary),
     ])
-}
-
-/// A section on the comparisons of CPU time; nothing where none was made.
-fn of_cpu(summary: &CalibrationSummary, section: impl Fn() -> String) -> String {
-    if summary.trials > 0 { section() } else { String::new() }
 }
 
 fn ours(margin: f64, summary: &CalibrationSummary) -> String {
@@ -192,36 +184,33 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
         list(&summary.block_counts),
         margin * 100.0
     );
-    for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
-        let headers = "handicap | as these blocks had it | comparisons | claimed a difference | in the wrong \
-            direction | faster / slower / small / equivalent / inconclusive | difference, as estimated | over all \
-            blocks | spread of a block | blocks | time, median (most)";
-        let relative = |value: f64| format!("{:+.2} %", value * 100.0);
-        let row = |power: &Power| {
-            let verdicts = [
-                Verdict::Faster,
-                Verdict::Slower,
-                Verdict::DifferentButSmall,
-                Verdict::Equivalent,
-                Verdict::Inconclusive,
-            ]
-            .map(|verdict| power.verdicts.get(&verdict).copied().unwrap_or(0).to_string());
-            vec![
-                handicap(power.handicap),
-                dash(power.expected, relative),
-                power.claimed.of.to_string(),
-                shown(power.claimed),
-                power.wrong_way.count.to_string(),
-                verdicts.join(" / "),
-                dash(power.estimate, |value| estimate(value, relative)),
-                dash(power.overall, |value| estimate(value, relative)),
-                format!("{:.1} %", power.spread * 100.0),
-                format!("{:.0} ({})", power.blocks.0, power.blocks.1),
-                format!("{:.0} s ({:.0} s)", power.seconds.0, power.seconds.1),
-            ]
-        };
-        let table =
-            Table::of(headers, 1, summary.ours.iter().filter(|power| power.figure == figure).map(row));
+    let verdicts = |power: &Power| {
+        let count = |verdict| power.verdicts.get(&verdict).copied().unwrap_or(0).to_string();
+        [
+            Verdict::Faster,
+            Verdict::Slower,
+            Verdict::DifferentButSmall,
+            Verdict::Equivalent,
+            Verdict::Inconclusive,
+        ]
+        .map(count)
+        .join(" / ")
+    };
+    for figure in FIGURES {
+        let table = Columns::of(1, summary.ours.iter().filter(|power| power.figure == figure))
+            .column("handicap", |power| handicap(power.handicap))
+            .column("as these blocks had it", |power| dash(power.expected, relative))
+            .column("comparisons", |power| power.claimed.of)
+            .column("claimed a difference", |power| shown(power.claimed))
+            .column("in the wrong direction", |power| power.wrong_way.count)
+            .column("faster / slower / small / equivalent / inconclusive", |power| verdicts(power))
+            .column("difference, as estimated", |power| dash(power.estimate, change))
+            .column("over all blocks", |power| dash(power.overall, change))
+            .column("spread of a block", |power| format!("{:.1} %", power.spread * 100.0))
+            .column("blocks", |power| format!("{:.0} ({})", power.blocks.0, power.blocks.1))
+            .column("time, median (most)", |power| {
+                format!("{:.0} s ({:.0} s)", power.seconds.0, power.seconds.1)
+            });
         let _ = write!(out, "\n### By {}\n\n{}", name(figure), table.markdown());
     }
     let slow = summary.ours.iter().filter(|power| power.seconds.1 > PATIENCE_S).count();
@@ -235,25 +224,28 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
     out
 }
 
+/// A relative change with its sign.
+fn relative(value: f64) -> String {
+    format!("{:+.2} %", value * 100.0)
+}
+
+fn change(value: Estimate) -> String {
+    estimate(value, relative)
+}
+
 fn resampled(summary: &CalibrationSummary) -> String {
-    if summary.resampled.is_empty() {
-        return String::new();
-    }
-    let rows = summary.resampled.iter().map(|row| {
-        vec![
-            format!("{:.1} %", row.difference * 100.0),
-            percent(f64::from(row.claimed) / f64::from(row.of)),
-            format!("{:.0}", row.blocks),
-        ]
-    });
-    let table = Table::of("difference put in | claimed a difference | blocks, on average", 1, rows);
     let of = summary.resampled.first().map_or(0, |row| row.of);
-    format!(
-        "## What the noise alone says\n\nBlocks of the server with its twin, drawn with replacement into {of} \
-         comparisons for each difference, which is put in by arithmetic; by server CPU per request. This is no proof, \
-         since it takes blocks for independent, but it says from few blocks what to expect.\n\n{}",
-        table.markdown()
-    )
+    Columns::of(1, &summary.resampled)
+        .column("difference put in", |row| format!("{:.1} %", row.difference * 100.0))
+        .column("claimed a difference", |row| percent(f64::from(row.claimed) / f64::from(row.of)))
+        .column("blocks, on average", |row| format!("{:.0}", row.blocks))
+        .within(|table| {
+            format!(
+                "## What the noise alone says\n\nBlocks of the server with its twin, drawn with replacement into {of} \
+                 comparisons for each difference, which is put in by arithmetic; by server CPU per request. This is no \
+                 proof, since it takes blocks for independent, but it says from few blocks what to expect.\n\n{table}"
+            )
+        })
 }
 
 fn common(placement: Placement, summary: &CalibrationSummary) -> String {
@@ -270,27 +262,23 @@ fn common(placement: Placement, summary: &CalibrationSummary) -> String {
          called faster.{apart} Shares of comparisons that claim a difference in the true direction (wrong direction \
          in brackets); for the twin each claim is false.\n"
     );
-    for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
+    let threshold = |threshold: f64| match threshold {
+        0.0 => "any difference".to_owned(),
+        threshold => format!("over {}", percent(threshold)),
+    };
+    let claimed = |row: &CommonWay| {
+        let wrong = (row.handicap > 0.0).then(|| format!(" ({})", percent(row.wrong_way.value())));
+        percent(row.claimed.value()) + &wrong.unwrap_or_default()
+    };
+    for figure in FIGURES {
         let of_figure: Vec<&CommonWay> = summary.common.iter().filter(|row| row.figure == figure).collect();
-        let mut thresholds: Vec<f64> = of_figure.iter().map(|row| row.threshold).collect();
-        thresholds.dedup();
-        thresholds.truncate(4);
-        let heads = thresholds.iter().map(|threshold| match threshold {
-            0.0 => " | any difference".to_owned(),
-            threshold => format!(" | over {}", percent(*threshold)),
-        });
-        let headers = format!("runs | handicap | comparisons{}", heads.collect::<String>());
-        let mut table = Table::of(&headers, 2, []);
-        for rows in of_figure.chunks(thresholds.len().max(1)) {
-            let Some(first) = rows.first() else { continue };
-            let mut cells =
-                vec![first.runs.to_string(), handicap(first.handicap), first.claimed.of.to_string()];
-            cells.extend(rows.iter().map(|row| {
-                let wrong = (row.handicap > 0.0).then(|| format!(" ({})", percent(row.wrong_way.value())));
-                percent(row.claimed.value()) + &wrong.unwrap_or_default()
-            }));
-            table.row(cells);
-        }
+        let table = Columns::of(2, of_figure.chunks_exact(COMMON_THRESHOLDS.len()))
+            .column("runs", |rows| rows[0].runs)
+            .column("handicap", |rows| handicap(rows[0].handicap))
+            .column("comparisons", |rows| rows[0].claimed.of)
+            .columns(COMMON_THRESHOLDS.map(threshold).into_iter().zip(0..), |rows, at: &usize| {
+                claimed(rows[*at])
+            });
         let _ = write!(out, "\n### By {}\n\n{}", name(figure), table.markdown());
     }
     out
@@ -312,14 +300,14 @@ fn sizing(plan: &CalibrationPlan) -> String {
 }
 
 fn failed(summary: &CalibrationSummary) -> String {
-    if summary.all_failed() == 0 {
-        return format!("## What failed\n\nNothing: all {} trials were measured.\n", summary.all_trials());
-    }
     let failed = summary.failed.iter().map(|(number, reason)| format!("trial {number}: {reason}"));
     let of_rates = summary.rates.iter().flat_map(|rates| &rates.failed);
     let of_rates = of_rates.map(|(number, reason)| format!("rates, trial {number}: {reason}"));
-    let failed = failed.chain(of_rates);
-    format!("## What failed\n\n{}", bullets(failed))
+    let failed = match summary.all_failed() {
+        0 => format!("Nothing: all {} trials were measured.\n", summary.all_trials()),
+        _ => bullets(failed.chain(of_rates)),
+    };
+    format!("## What failed\n\n{failed}")
 }
 
 /// A trial of a part in words.
@@ -355,7 +343,7 @@ fn environment(
     let rows = [
         ("run", conditions.history()),
         ("trials", summary.all_trials().to_string()),
-        ("each trial", trials.collect::<Vec<_>>().join("; ")),
+        ("each trial", joined(trials, "; ")),
         ("commit", available(host.commit.as_ref())),
         ("processor", format!("{}, {} cores", host.processor_name(), host.cores)),
         ("memory", known(host.memory_bytes, "unavailable", |size| bytes(size as f64))),

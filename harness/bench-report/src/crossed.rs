@@ -1,8 +1,9 @@
 //! HTTP and JSON-RPC apart: what changing one layer alone does, and its share in what changing both does.
 
 use super::Run;
-use super::format::{Table, at, dash, estimate, known, percent, ratio};
-use bench_analysis::crossed::{Crossed, Step};
+use super::columns::Columns;
+use super::format::{at, dash, estimate, known, percent, ratio};
+use bench_analysis::crossed::Step;
 use bench_model::config::Placement;
 
 /// The section of a run whose headline does not show it already: that of its duets, or else its own.
@@ -20,27 +21,24 @@ pub(super) fn is_headline(run: &Run) -> bool {
 
 /// A row for each request, load and pair of servers that differ in both layers.
 pub(super) fn table(run: &Run) -> String {
-    let headers = "request | server | over | by way of | HTTP alone | JSON-RPC alone | both | the two multiplied, over \
-        both | HTTP's share | JSON-RPC's share";
     let share = |step: &Step| dash(step.share, |share| estimate(share, percent));
-    let row = |one: &Crossed| {
-        let servers = [&one.server, &one.over, &one.via].map(|server| run.label(server).to_owned());
-        let figures = [
-            ratio(one.http.cpu),
-            ratio(one.rpc.cpu),
-            ratio(one.whole),
-            dash(one.product_over_whole, ratio),
-            share(&one.http),
-            share(&one.rpc),
-        ];
-        std::iter::once(at(&one.workload, one.level)).chain(servers).chain(figures).collect()
-    };
+    let table = Columns::of(4, &run.summary.crossed)
+        .column("request", |one| at(&one.workload, one.level))
+        .column("server", |one| run.label(&one.server))
+        .column("over", |one| run.label(&one.over))
+        .column("by way of", |one| run.label(&one.via))
+        .column("HTTP alone", |one| ratio(one.http.cpu))
+        .column("JSON-RPC alone", |one| ratio(one.rpc.cpu))
+        .column("both", |one| ratio(one.whole))
+        .column("the two multiplied, over both", |one| dash(one.product_over_whole, ratio))
+        .column("HTTP's share", |one| share(&one.http))
+        .column("JSON-RPC's share", |one| share(&one.rpc));
     format!(
         "How many times as much CPU a request takes where HTTP alone, JSON-RPC alone or both are changed, and the \
          share of each in the logarithm of both; no share where both together are not distinguishable from 1.\n\n{}\n\
          Each ratio was measured and none is modelled. Intervals of ratios allow for all comparisons of the run; those \
          of shares and of the product are by block and right by themselves with 95 %. What HTTP's and JSON-RPC's \
          shares leave over is what changing one does to the cost of the other, and noise.\n",
-        Table::of(headers, 4, run.summary.crossed.iter().map(row)).markdown()
+        table.markdown()
     )
 }

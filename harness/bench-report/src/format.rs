@@ -31,7 +31,12 @@ pub fn available(text: Option<&String>) -> String {
 
 /// Several with commas between.
 pub fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+    joined(items, ", ")
+}
+
+/// Several with this between.
+pub fn joined<T: ToString>(items: impl IntoIterator<Item = T>, between: &str) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(between)
 }
 
 /// A text with its first letter as a sentence begins.

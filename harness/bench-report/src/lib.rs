@@ -8,6 +8,7 @@ mod boxed;
 pub mod calibration;
 mod causes;
 mod charts;
+mod columns;
 mod commands;
 pub mod compare;
 mod crossed;
@@ -280,6 +281,15 @@ fn write_text<'a>(
     }
     folder.write_derived(REPORT, &text)?;
     Ok(shown)
+}
+
+/// Writes a report that is always whole, and all of its charts.
+fn write_report(folder: &RunFolder, text: &str, drawn: &[(String, charts::Chart)]) -> Result<()> {
+    for (file, chart) in drawn {
+        folder.write_derived(file, &charts::svg(chart))?;
+    }
+    folder.write_derived(REPORT, text)?;
+    html::write(folder, text, drawn)
 }
 
 fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {

@@ -2,7 +2,8 @@
 //! own.
 
 use super::Run;
-use super::format::{Table, at, ratio};
+use super::columns::Columns;
+use super::format::{at, ratio};
 use bench_analysis::Terms;
 use bench_stats::Estimate;
 
@@ -13,13 +14,13 @@ const DECIDES: f64 = 3.0;
 pub(super) fn section(run: &Run) -> String {
     let with_terms = || run.summary.comparisons.iter().filter_map(|pair| Some((pair, pair.terms.as_ref()?)));
     let Some((first, _)) = with_terms().next() else { return String::new() };
-    let rows = with_terms().map(|(pair, terms)| {
-        let decides = decides(terms).to_owned();
-        let place = at(&pair.workload, pair.level);
-        vec![place, run.pair(pair), ratio(terms.rate), ratio(terms.cores), ratio(terms.cpu), decides]
-    });
-    let headers = "request | servers | ratio of rates | = ratio of cores used | / ratio of CPU per request | what \
-        decides";
+    let table = Columns::of(2, with_terms())
+        .column("request", |(pair, _)| at(&pair.workload, pair.level))
+        .column("servers", |(pair, _)| run.pair(pair))
+        .column("ratio of rates", |(_, terms)| ratio(terms.rate))
+        .column("= ratio of cores used", |(_, terms)| ratio(terms.cores))
+        .column("/ ratio of CPU per request", |(_, terms)| ratio(terms.cpu))
+        .column("what decides", |(_, terms)| decides(terms));
     format!(
         "## Why\n\nRequests a second are the cores that a server uses over the CPU time that it needs for a request. \
          So a server is faster because it uses more of the machine, or because it needs less of it for a \
@@ -27,7 +28,7 @@ pub(super) fn section(run: &Run) -> String {
          Paired by block, over all of them; each interval is right by itself with 95 %. What the CPU time is made of \
          (the method, the framework, HTTP, the kernel) takes a run of its own: `just why {} {} {} --connections \
          {}`.\n",
-        Table::of(headers, 2, rows).markdown(),
+        table.markdown(),
         first.server,
         first.over,
         first.workload,

@@ -1,7 +1,8 @@
 //! The section on soaks: whether memory and latency stayed where they were through a long window.
 
 use super::Run;
-use super::format::{Table, bullets, bytes, count, dash, significant, time_us};
+use super::columns::Columns;
+use super::format::{bullets, bytes, count, dash, estimate, significant, time_us};
 use bench_analysis::soak::{Course, Drift, Soak};
 
 /// A line for each server; empty where the run has no soak.
@@ -33,44 +34,33 @@ fn said(drift: Option<Drift>) -> &'static str {
 
 /// The whole section; empty where the run has no soak.
 pub(super) fn section(run: &Run) -> String {
-    let soaks = &run.summary.soaks;
-    if soaks.is_empty() {
-        return String::new();
-    }
-    let row = |soak: &Soak| {
-        let [memory, p99] =
-            [(soak.memory, signed(bytes)), (soak.p99, signed(time_us))].map(|(drift, unit)| {
-                [
-                    dash(drift, |drift| unit(drift.level)),
-                    dash(drift, |drift| {
-                        let ends = drift.per_hour.interval;
-                        let [low, high] = ends
-                            .map_or(["-".to_owned(), "-".to_owned()], |(low, high)| [low, high].map(&unit));
-                        format!("{} [{low}, {high}]", unit(drift.per_hour.value))
-                    }),
-                    said(drift).to_owned(),
-                ]
-            });
-        let server = [
-            run.label(&soak.server).to_owned(),
-            format!("{} at {}/s", soak.workload, count(soak.rate.into())),
-        ];
-        server.into_iter().chain(memory).chain(p99).chain([count(soak.failed)]).collect()
-    };
-    let headers =
-        "server | request | memory | memory an hour | it is | p99 | p99 an hour | it is | failed requests";
-    let table = Table::of(headers, 2, soaks.iter().map(row));
-    format!(
-        "## Soak\n\n{}\nA line through the means of twelve parts of the window, without its first tenth; the interval \
-         is Student's. It stands for the change through the window: *flat* where the whole interval is within 2 % of \
-         memory, or 20 % of p99; *growing* and *falling* where the whole interval is beyond that, but *one step* \
-         where two levels fit the parts better than a line; otherwise inconclusive, and a longer soak may show \
-         more.\n",
-        table.markdown()
-    )
+    let table = Columns::of(2, &run.summary.soaks)
+        .column("server", |soak| run.label(&soak.server))
+        .column("request", |soak| format!("{} at {}/s", soak.workload, count(soak.rate.into())));
+    let table = drift(table, "memory", |soak| soak.memory, bytes);
+    let table = drift(table, "p99", |soak| soak.p99, time_us);
+    table.column("failed requests", |soak| count(soak.failed)).within(|table| {
+        format!(
+            "## Soak\n\n{table}\nA line through the means of twelve parts of the window, without its first tenth; the \
+             interval is Student's. It stands for the change through the window: *flat* where the whole interval is \
+             within 2 % of memory, or 20 % of p99; *growing* and *falling* where the whole interval is beyond that, \
+             but *one step* where two levels fit the parts better than a line; otherwise inconclusive, and a longer \
+             soak may show more.\n"
+        )
+    })
 }
 
-/// A unit's words, also of what is below zero.
-fn signed(unit: fn(f64) -> String) -> impl Fn(f64) -> String {
-    move |value| if value < 0.0 { format!("-{}", unit(-value)) } else { unit(value) }
+/// The columns of a figure's change.
+fn drift<'a>(
+    table: Columns<&'a Soak>,
+    figure: &str,
+    of: fn(&Soak) -> Option<Drift>,
+    unit: fn(f64) -> String,
+) -> Columns<&'a Soak> {
+    // The units are of what is above zero.
+    let signed = |value: f64| if value < 0.0 { format!("-{}", unit(-value)) } else { unit(value) };
+    table
+        .column(figure, |soak| dash(of(soak), |drift| signed(drift.level)))
+        .column(format!("{figure} an hour"), |soak| dash(of(soak), |drift| estimate(drift.per_hour, signed)))
+        .column("it is", |soak| said(of(soak)))
 }

@@ -13,7 +13,7 @@ use bench_model::figure::Figure;
 use bench_model::observation::Observation;
 
 /// Differences from which a reader of one or three runs may believe them.
-const COMMON_THRESHOLDS: [f64; 4] = [0.0, 0.02, 0.05, 0.10];
+pub const COMMON_THRESHOLDS: [f64; 4] = [0.0, 0.02, 0.05, 0.10];
 
 /// What a reader of plain means would have concluded of an arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

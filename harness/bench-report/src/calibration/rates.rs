@@ -1,18 +1,15 @@
 //! Rates in a calibration's report: false verdicts and power next to those of CPU time, and what a minute resolves.
 
-use super::super::format::{Table, counted, dash, estimate};
-use super::{OFTEN, handicap, sentence_of, shown};
-use bench_analysis::calibration::{CalibrationSummary, Power, Resampled, Sharpness};
+use super::super::columns::Columns;
+use super::super::format::{counted, dash};
+use super::{change, handicap, relative, seen, sentence, shown};
+use bench_analysis::calibration::{CalibrationSummary, Power};
 use bench_model::config::Calibration;
 use bench_model::figure::Figure;
 
 /// The headline's lines: false verdicts and power.
 pub(super) fn sentences(summary: &CalibrationSummary) -> impl Iterator<Item = String> {
-    summary.rates.iter().flat_map(|rates| &rates.ours).map(|power| sentence_of("rate", power))
-}
-
-fn relative(value: f64) -> String {
-    format!("{:.2} %", value * 100.0)
+    summary.rates.iter().flat_map(|rates| &rates.ours).map(|power| sentence("rate", power))
 }
 
 /// The section; nothing where rates were not calibrated.
@@ -36,61 +33,57 @@ pub(super) fn section(calibration: &Calibration, summary: &CalibrationSummary) -
          need 30 of them.\n\n{}",
         counted(rates.connections.into(), "connection"),
         rates.window_ms,
-        verdicts(summary).markdown(),
-        minutes(summary).markdown()
+        verdicts(summary),
+        minutes(summary)
     )
 }
 
 /// False verdicts and power.
-fn verdicts(summary: &CalibrationSummary) -> Table {
-    let headers = "figure | handicap | effect, as derived | over all blocks | comparisons | claimed a difference | in \
-        the wrong direction | spread of a block | blocks, median (most) | time, median (most)";
-    let row = |figure: &str, power: &Power| {
-        let relative = |value: f64| format!("{:+.2} %", value * 100.0);
-        vec![
-            figure.to_owned(),
-            handicap(power.handicap),
-            dash(power.expected, relative),
-            dash(power.overall, |value| estimate(value, relative)),
-            power.claimed.of.to_string(),
-            shown(power.claimed),
-            power.wrong_way.count.to_string(),
-            format!("{:.1} %", power.spread * 100.0),
-            format!("{:.0} ({})", power.blocks.0, power.blocks.1),
-            format!("{:.0} s ({:.0} s)", power.seconds.0, power.seconds.1),
-        ]
-    };
-    let is_of_cpu = |power: &&Power| power.figure == Figure::CpuUsPerRequest && summary.trials > 0;
-    let cpu = summary.ours.iter().filter(is_of_cpu);
-    let cpu = cpu.map(|power| row("CPU time", power));
-    let rates = summary.rates.iter().flat_map(|rates| &rates.ours).map(|power| row("rate", power));
-    Table::of(headers, 2, cpu.chain(rates))
+fn verdicts(summary: &CalibrationSummary) -> String {
+    let cpu =
+        summary.ours.iter().filter(|power| power.figure == Figure::CpuUsPerRequest && summary.trials > 0);
+    let rates = summary.rates.iter().flat_map(|rates| &rates.ours);
+    let rows = cpu.map(|power| ("CPU time", power)).chain(rates.map(|power| ("rate", power)));
+    Columns::of(2, rows)
+        .column("figure", |(figure, _)| *figure)
+        .column("handicap", |(_, power)| handicap(power.handicap))
+        .column("effect, as derived", |(_, power)| dash(power.expected, relative))
+        .column("over all blocks", |(_, power)| dash(power.overall, change))
+        .column("comparisons", |(_, power)| power.claimed.of)
+        .column("claimed a difference", |(_, power)| shown(power.claimed))
+        .column("in the wrong direction", |(_, power)| power.wrong_way.count)
+        .column("spread of a block", |(_, power)| format!("{:.1} %", power.spread * 100.0))
+        .column("blocks, median (most)", |(_, power)| format!("{:.0} ({})", power.blocks.0, power.blocks.1))
+        .column("time, median (most)", |(_, Power { seconds: (median, most), .. })| {
+            format!("{median:.0} s ({most:.0} s)")
+        })
+        .markdown()
 }
 
 /// What a minute resolves.
-fn minutes(summary: &CalibrationSummary) -> Table {
-    let headers = "figure | blocks | spread of a block | time of a block | interval after a minute | after three | \
-        false verdicts | smallest difference seen in 90 % | after";
-    let row = |figure: &str, sharpness: Option<Sharpness>, resampled: &[Resampled]| {
-        let often =
-            |row: &&Resampled| row.difference > 0.0 && f64::from(row.claimed) >= OFTEN * f64::from(row.of);
-        let seen = resampled.iter().find(often);
-        let none = resampled.iter().find(|row| row.difference <= 0.0);
-        let time = seen.zip(sharpness).map(|(seen, sharpness)| seen.blocks * sharpness.block_s);
-        vec![
-            figure.to_owned(),
-            dash(sharpness, |of| of.blocks.to_string()),
-            dash(sharpness, |of| relative(of.spread)),
-            dash(sharpness, |of| format!("{:.1} s", of.block_s)),
-            dash(sharpness, |of| format!("±{}", relative(of.in_a_minute))),
-            dash(sharpness, |of| format!("±{}", relative(of.in_a_minute / 3.0_f64.sqrt()))),
-            dash(none, |row| format!("{} of {}", row.claimed, row.of)),
-            dash(seen, |row| format!("{:.1} %", row.difference * 100.0)),
-            dash(time, |seconds| format!("{seconds:.0} s")),
-        ]
-    };
-    let cpu = || row("CPU time, duets", summary.sharpness, &summary.resampled);
-    let cpu = (summary.trials > 0).then(cpu);
-    let rates = summary.rates.iter().map(|rates| row("rate", rates.sharpness, &rates.resampled));
-    Table::of(headers, 1, cpu.into_iter().chain(rates))
+fn minutes(summary: &CalibrationSummary) -> String {
+    let cpu = (summary.trials > 0).then_some(("CPU time, duets", summary.sharpness, &summary.resampled));
+    let rates = summary.rates.iter().map(|rates| ("rate", rates.sharpness, &rates.resampled));
+    let share = |share: f64| format!("{:.2} %", share * 100.0);
+    Columns::of(1, cpu.into_iter().chain(rates))
+        .column("figure", |(figure, ..)| *figure)
+        .column("blocks", |(_, of, _)| dash(*of, |of| of.blocks.to_string()))
+        .column("spread of a block", |(_, of, _)| dash(*of, |of| share(of.spread)))
+        .column("time of a block", |(_, of, _)| dash(*of, |of| format!("{:.1} s", of.block_s)))
+        .column("interval after a minute", |(_, of, _)| dash(*of, |of| format!("±{}", share(of.in_a_minute))))
+        .column("after three", |(_, of, _)| {
+            dash(*of, |of| format!("±{}", share(of.in_a_minute / 3.0_f64.sqrt())))
+        })
+        .column("false verdicts", |(.., resampled)| {
+            let none = resampled.iter().find(|row| row.difference <= 0.0);
+            dash(none, |row| format!("{} of {}", row.claimed, row.of))
+        })
+        .column("smallest difference seen in 90 %", |(.., resampled)| {
+            dash(seen(resampled), |row| format!("{:.1} %", row.difference * 100.0))
+        })
+        .column("after", |(_, of, resampled)| {
+            let both = seen(resampled).zip(*of);
+            dash(both, |(seen, of)| format!("{:.0} s", seen.blocks * of.block_s))
+        })
+        .markdown()
 }

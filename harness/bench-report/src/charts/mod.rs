@@ -32,7 +32,7 @@ pub(super) use power::power;
 pub(super) use ratios::{picture as ratios, pooled};
 pub(super) use recovery::chart as recovery;
 pub(super) use run::pictures;
-pub(super) use series::styles;
+pub(super) use series::style;
 pub(super) use slo::chart as slo;
 pub(super) use svg::svg;
 pub(super) use view::chart as view;

@@ -99,7 +99,7 @@ pub(super) fn known_colour(name: &str) -> Option<usize> {
 
 /// How each server's series look: a server has one colour in every chart; its variants, such as another allocator, are
 /// dashed.
-pub(crate) fn styles(servers: &[Server]) -> Vec<Style> {
+pub(super) fn styles(servers: &[Server]) -> Vec<Style> {
     let own = |server: &Server| {
         let colour = server.colour.and_then(|colour| usize::from(colour).checked_sub(1));
         colour.or_else(|| known_colour(&server.name))
@@ -116,7 +116,7 @@ pub(crate) fn styles(servers: &[Server]) -> Vec<Style> {
 }
 
 /// How one server of a run looks; the first style for one that the run does not know.
-pub(super) fn style(run: &Run, server: &str) -> Style {
+pub(crate) fn style(run: &Run, server: &str) -> Style {
     let place = run.plan.servers.iter().position(|known| known.name == server);
     place.and_then(|place| styles(&run.plan.servers).get(place).copied()).unwrap_or_default()
 }

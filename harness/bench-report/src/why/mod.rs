@@ -7,8 +7,8 @@ mod sentences;
 
 use anyhow::{Context, Result};
 
-use super::{Run, charts, html};
-use bench_analysis::why::{Line, Part, Seen, WhySummary, explain};
+use super::{Run, charts};
+use bench_analysis::why::{Part, Seen, WhySummary, explain};
 use bench_model::cost::{COUNTS, IN_PROCESS, InProcessObservation};
 use bench_model::observation::Observation;
 use bench_model::plan::Plan;
@@ -30,36 +30,28 @@ pub struct WhyRun {
 }
 
 /// One stage, as its folder holds it.
-struct Kept {
-    plan: Plan,
-    observations: Vec<Observation>,
-    in_process: Vec<InProcessObservation>,
+type Kept = (Plan, Vec<Observation>, Vec<InProcessObservation>);
+
+fn kept(folder: &RunFolder) -> Result<Kept> {
+    Ok((folder.plan()?, folder.observations()?, folder.lines(IN_PROCESS)?))
 }
 
-impl Kept {
-    fn load(folder: &RunFolder) -> Result<Self> {
-        let (plan, observations) = (folder.plan()?, folder.observations()?);
-        Ok(Self { plan, observations, in_process: folder.lines(IN_PROCESS)? })
-    }
-
-    fn seen(&self) -> Seen<'_> {
-        let Self { plan, observations, in_process } = self;
-        Seen { plan, observations, in_process }
-    }
+fn seen((plan, observations, in_process): &Kept) -> Seen<'_> {
+    Seen { plan, observations, in_process }
 }
 
 impl WhyRun {
     /// Reads a why run's folder and works it out.
     pub fn load(folder: &RunFolder) -> Result<Self> {
         let question = folder.why()?;
-        let main = Kept::load(folder)?;
-        let inside = |name: &str| folder.inside(name).map(|inner| Kept::load(&inner)).transpose();
+        let main = kept(folder)?;
+        let inside = |name: &str| folder.inside(name).map(|inner| kept(&inner)).transpose();
         let ladder =
             inside(LADDER)?.with_context(|| format!("{} has no folder {LADDER}", folder.0.display()))?;
         let slope = inside(SLOPE)?;
-        let slope = slope.as_ref().map(Kept::seen);
-        let counts = folder.lines(COUNTS)?;
-        let summary = explain(&question, &main.seen(), &ladder.seen(), slope.as_ref(), &counts);
+        let slope = slope.as_ref().map(seen);
+        let summary =
+            explain(&question, &seen(&main), &seen(&ladder), slope.as_ref(), &folder.lines(COUNTS)?);
         let run = Run::load(folder)?;
         let shown = labelled(&run, &summary);
         Ok(Self { run, summary, shown })
@@ -88,31 +80,19 @@ fn labelled(run: &Run, summary: &WhySummary) -> WhySummary {
 pub fn write(folder: &RunFolder) -> Result<WhySummary> {
     let why = WhyRun::load(folder)?;
     folder.write_derived("summary.json", &pretty(&why.summary)?)?;
-    let drawn = drawn(&why);
-    for (file, chart) in &drawn {
-        folder.write_derived(file, &charts::svg(chart))?;
-    }
-    let text = sections::markdown(&why);
-    folder.write_derived("report.md", &text)?;
-    html::write(folder, &text, &drawn)?;
+    crate::write_report(folder, &sections::markdown(&why), &drawn(&why))?;
     Ok(why.shown)
 }
 
 /// The charts of a why run's report, by their files.
 pub(super) fn drawn(why: &WhyRun) -> Vec<(String, charts::Chart)> {
-    let mut drawn = Vec::new();
-    if let Ok(ladder) = &why.shown.ladder {
-        drawn.push(("ladder.svg".to_owned(), charts::ladder(&why.shown, ladder)));
-    }
-    if let Some(slope) = &why.shown.slope {
-        let servers = &why.run.plan.servers;
-        let all = charts::styles(servers);
+    let ladder = why.shown.ladder.iter().map(|ladder| ("ladder.svg", charts::ladder(&why.shown, ladder)));
+    let slope = why.shown.slope.iter().map(|slope| {
         let named = why.summary.slope.iter().flat_map(|slope| &slope.lines);
-        let place = |line: &Line| servers.iter().position(|server| server.name == line.server).unwrap_or(0);
-        let styles: Vec<charts::Style> = named.map(|line| all[place(line)]).collect();
-        drawn.push(("slope.svg".to_owned(), charts::slope(slope, &styles)));
-    }
-    drawn
+        let styles: Vec<charts::Style> = named.map(|line| charts::style(&why.run, &line.server)).collect();
+        ("slope.svg", charts::slope(slope, &styles))
+    });
+    ladder.chain(slope).map(|(file, chart)| (file.to_owned(), chart)).collect()
 }
 
 /// What a part is called.

@@ -1,15 +1,15 @@
 //! The sections of a why run's report.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use super::sentences::{difference, headline, share};
 use super::{WhyRun, functions, name};
+use crate::columns::Columns;
 use crate::format::{
-    Table, bullets, counted, dash, estimate, known, percent, sections, significant, thousands,
+    bullets, count, counted, dash, estimate, known, percent, sections, significant, thousands,
 };
 use crate::sections::environment;
-use bench_analysis::why::{Ladder, LadderRow, Part, PartsNs, SlopeSummary, WhySummary};
+use bench_analysis::why::{Ladder, LadderRow, Line, Part, PartsNs, Side, SlopeSummary, WhySummary};
 use bench_model::cost::{CountKind, CountOutcome};
 use bench_stats::Estimate;
 
@@ -45,22 +45,22 @@ fn show(value: Option<Estimate>, format: fn(f64) -> String) -> String {
 /// Requests a second are cores over CPU time.
 fn terms(summary: &WhySummary) -> String {
     let Some(terms) = &summary.terms else { return String::new() };
-    let headers = "server | successful requests/s | server cores | CPU µs/request | of it user | of it system | \
-        client cores";
-    let rows = summary.sides.iter().map(|side| {
-        let figures = [side.cores, side.cpu_us, side.user_us, side.system_us, side.client_cores];
-        let words = [side.server.clone(), show(side.requests_per_second, thousands)];
-        words.into_iter().chain(figures.map(|figure| show(figure, significant))).collect()
-    });
-    let three = |value: f64| format!("{value:.3}");
+    let table = Columns::of(1, &summary.sides)
+        .column("server", |side| &side.server)
+        .column("successful requests/s", |side| show(side.requests_per_second, thousands))
+        .column("server cores", |side| show(side.cores, significant))
+        .column("CPU µs/request", |side| show(side.cpu_us, significant))
+        .column("of it user", |side| show(side.user_us, significant))
+        .column("of it system", |side| show(side.system_us, significant))
+        .column("client cores", |side| show(side.client_cores, significant));
+    let [rate, cores, cpu] =
+        [terms.rate, terms.cores, terms.cpu].map(|term| estimate(term, |value| format!("{value:.3}")));
     format!(
         "## The two terms\n\nRequests a second are the cores that a server uses over the CPU time that it needs for a \
-         request. So the ratio of rates, {}, is that of cores, {}, over that of CPU time, {}; each paired by block. \
-         The servers ran one after the other, each with the machine to itself and the load generator.\n\n{}",
-        estimate(terms.rate, three),
-        estimate(terms.cores, three),
-        estimate(terms.cpu, three),
-        Table::of(headers, 1, rows).markdown()
+         request. So the ratio of rates, {rate}, is that of cores, {cores}, over that of CPU time, {cpu}; each paired \
+         by block. The servers ran one after the other, each with the machine to itself and the load \
+         generator.\n\n{}",
+        table.markdown()
     )
 }
 
@@ -70,9 +70,8 @@ fn ladder(summary: &WhySummary) -> String {
         Ok(ladder) => ladder,
         Err(reason) => {
             let measured = measured_alone(summary);
-            return format!(
-                "## The ladder\n\nUnavailable: {reason}. What was measured over HTTP:\n\n{measured}"
-            );
+            let why = format!("Unavailable: {reason}. What was measured over HTTP:");
+            return format!("## The ladder\n\n{why}\n\n{measured}");
         }
     };
     format!(
@@ -84,46 +83,46 @@ fn ladder(summary: &WhySummary) -> String {
          in the kernel was measured on {workload} itself and can't. Sides are medians over blocks; differences \
          ({server} less {over}) are paired by block (Hodges–Lehmann), so neither adds up to the last digit.\n",
         ladder.blocks,
-        ladder_table(summary, ladder).markdown()
+        ladder_table(summary, ladder)
     )
 }
 
-fn ladder_table(summary: &WhySummary, ladder: &Ladder) -> Table {
-    let headers = ["part", &summary.server, &summary.over, "difference", "of the difference", "measured on"];
-    let mut table = Table::new(&headers, 1);
+fn ladder_table(summary: &WhySummary, ladder: &Ladder) -> String {
+    let WhySummary { workload, transport, .. } = summary;
     let whole = ladder.measured.difference.value;
-    let mut add = |name: &str, row: &LadderRow, of: &str, from: &str| {
-        table.row(vec![
-            name.to_owned(),
-            estimate(row.a, significant),
-            estimate(row.b, significant),
-            difference(row.difference),
-            of.to_owned(),
-            from.to_owned(),
-        ]);
+    let row = |name: &str, row: &LadderRow, from: String| {
+        let of_whole = dash(ladder.explained, |_| percent(row.difference.value / whole));
+        (name.to_owned(), *row, of_whole, from)
     };
-    let of_whole = |row: &LadderRow| match ladder.explained {
-        Some(_) => percent(row.difference.value / whole),
-        None => "-".to_owned(),
-    };
-    let (workload, transport) = (summary.workload.as_str(), summary.transport.as_str());
-    for part in Part::ALL {
-        let Some(row) = ladder.part(part) else { continue };
+    let parts = Part::ALL.into_iter().filter_map(|part| {
         let from = match part {
             Part::State | Part::Framework => format!("{workload} in process"),
             Part::HttpUser => format!("{transport} over HTTP and in process"),
             Part::System => format!("{workload} over HTTP"),
         };
-        add(name(part), row, &of_whole(row), &from);
-    }
-    let base = format!("- as for {transport}");
-    add(&base, &ladder.system_base, &of_whole(&ladder.system_base), &format!("{transport} over HTTP"));
-    add("- beyond it", &ladder.system_rest, &of_whole(&ladder.system_rest), "the two");
+        Some(row(name(part), ladder.part(part)?, from))
+    });
     let explained = dash(ladder.explained, share);
-    add("**predicted**", &ladder.predicted, &explained, "the four parts");
-    add("**measured**", &ladder.measured, "100 %", &format!("{workload} over HTTP"));
-    add("**unexplained**", &ladder.unexplained, &of_whole(&ladder.unexplained), "measured less predicted");
+    let rest = [
+        row(&format!("- as for {transport}"), &ladder.system_base, format!("{transport} over HTTP")),
+        row("- beyond it", &ladder.system_rest, "the two".to_owned()),
+        ("**predicted**".to_owned(), ladder.predicted, explained, "the four parts".to_owned()),
+        ("**measured**".to_owned(), ladder.measured, "100 %".to_owned(), format!("{workload} over HTTP")),
+        row("**unexplained**", &ladder.unexplained, "measured less predicted".to_owned()),
+    ];
+    let table = Columns::of(1, parts.chain(rest)).column("part", |(name, ..)| name.clone());
+    both_sides(table, summary, |(_, row, ..)| *row)
+        .column("of the difference", |(_, _, of, _)| of.clone())
+        .column("measured on", |(.., from)| from.clone())
+        .markdown()
+}
+
+/// The columns of the two servers and their difference.
+fn both_sides<T>(table: Columns<T>, summary: &WhySummary, row: impl Fn(&T) -> LadderRow) -> Columns<T> {
     table
+        .column(&summary.server, |of| estimate(row(of).a, significant))
+        .column(&summary.over, |of| estimate(row(of).b, significant))
+        .column("difference", |of| difference(row(of).difference))
 }
 
 /// What a page quotes: the sentences, the ladder and the charts; `folder` is the way from the page to the run's folder.
@@ -131,11 +130,11 @@ pub(crate) fn quotation(why: &WhyRun, folder: &str) -> String {
     let summary = &why.shown;
     let mut out = headline(summary);
     if let Ok(ladder) = &summary.ladder {
-        let table = ladder_table(summary, ladder).markdown();
+        let table = ladder_table(summary, ladder);
         out += &format!("\n![CPU time for a request, by part]({folder}/ladder.svg)\n\n{table}");
     }
     if !summary.instructions.is_empty() {
-        let table = functions::table(&summary.instructions).markdown();
+        let table = functions::table(&summary.instructions);
         out += &format!("\nInstructions for a request in process, by function:\n\n{table}");
     }
     if summary.slope.is_some() {
@@ -145,60 +144,42 @@ pub(crate) fn quotation(why: &WhyRun, folder: &str) -> String {
 }
 
 fn measured_alone(summary: &WhySummary) -> String {
-    let Some(rows) = &summary.measured else { return "Nothing.\n".to_owned() };
-    let mut table = Table::new(&["CPU µs/request", &summary.server, &summary.over, "difference", ""], 1);
-    for (name, row) in ["all", "user", "system"].into_iter().zip(rows) {
-        table.row(vec![
-            name.to_owned(),
-            estimate(row.a, significant),
-            estimate(row.b, significant),
-            difference(row.difference),
-            String::new(),
-        ]);
-    }
-    table.markdown()
+    let Some(rows) = summary.measured else { return "Nothing.\n".to_owned() };
+    let rows = ["all", "user", "system"].into_iter().zip(rows);
+    let table = Columns::of(1, rows).column("CPU µs/request", |(name, _)| *name);
+    both_sides(table, summary, |(_, row)| *row).column("", |_| "").markdown()
 }
 
 fn counts(summary: &WhySummary) -> String {
-    let headers = "server | context switches | allocations | bytes allocated | system calls | counted by";
-    let mut table = Table::of(headers, 1, []);
-    let mut reasons = String::new();
-    for side in &summary.sides {
-        let outcome = |kind: CountKind| {
-            summary.counts.iter().find(|count| count.server == side.server && count.kind == kind)
+    let outcome = |side: &Side, kind: CountKind| {
+        let count = summary.counts.iter().find(|count| count.server == side.server && count.kind == kind);
+        count.map(|count| &count.outcome)
+    };
+    let each = |side: &Side, kind: CountKind, place: usize| match outcome(side, kind) {
+        None => "not counted yet".to_owned(),
+        Some(outcome) => known(per_request(outcome).get(place).copied(), "unavailable", significant),
+    };
+    let table = Columns::of(1, &summary.sides)
+        .column("server", |side| &side.server)
+        .column("context switches", |side| show(side.switches, significant))
+        .column("allocations", |side| each(side, CountKind::Allocations, 0))
+        .column("bytes allocated", |side| each(side, CountKind::Allocations, 1))
+        .column("system calls", |side| each(side, CountKind::Syscalls, 0))
+        .column("counted by", |side| match outcome(side, CountKind::Syscalls) {
+            Some(CountOutcome::Syscalls { tool, .. }) => tool,
+            _ => "",
+        });
+    let all = summary.sides.iter().flat_map(|side| CountKind::ALL.map(|kind| (side, kind)));
+    let reasons = bullets(all.filter_map(|(side, kind)| {
+        let CountOutcome::Unavailable { reason } = outcome(side, kind)? else { return None };
+        let what = match kind {
+            CountKind::Allocations => "allocations",
+            CountKind::Syscalls => "system calls",
+            CountKind::Instructions => "instructions by function",
         };
-        let [mut allocations, mut bytes, mut calls] = [(); 3].map(|()| "not counted yet".to_owned());
-        let mut by = String::new();
-        for count in CountKind::ALL.into_iter().filter_map(outcome) {
-            match &count.outcome {
-                CountOutcome::Allocations { requests, allocations: count, bytes: sum } => {
-                    let each = |sum: u64| significant(sum as f64 / *requests as f64);
-                    (allocations, bytes) = (each(*count), each(*sum));
-                }
-                CountOutcome::Syscalls { requests, calls: by_name, tool } => {
-                    calls = significant(by_name.values().sum::<u64>() as f64 / *requests as f64);
-                    by.clone_from(tool);
-                }
-                CountOutcome::Instructions { .. } => {}
-                CountOutcome::Unavailable { reason } => {
-                    let what = match count.kind {
-                        CountKind::Allocations => {
-                            (allocations, bytes) = ("unavailable".to_owned(), "unavailable".to_owned());
-                            "allocations"
-                        }
-                        CountKind::Syscalls => {
-                            calls = "unavailable".to_owned();
-                            "system calls"
-                        }
-                        CountKind::Instructions => "instructions by function",
-                    };
-                    let _ = writeln!(reasons, "- {} of {}: {reason}", what, side.server);
-                }
-            }
-        }
-        table.row(vec![side.server.clone(), show(side.switches, significant), allocations, bytes, calls, by]);
-    }
-    let reasons = if reasons.is_empty() { String::new() } else { format!("\nUnavailable:\n\n{reasons}") };
+        Some(format!("{what} of {}: {reason}", side.server))
+    }));
+    let reasons = if reasons.is_empty() { reasons } else { format!("\nUnavailable:\n\n{reasons}") };
     format!(
         "## Counts for a request\n\n{}{reasons}\nContext switches are of the timed trials. The rest was counted in \
          runs that are not timed, under the same load: allocations by a build that counts them, system calls by a \
@@ -208,43 +189,36 @@ fn counts(summary: &WhySummary) -> String {
     )
 }
 
+/// What was counted, for a request: allocations and their bytes, or system calls.
+fn per_request(outcome: &CountOutcome) -> Vec<f64> {
+    let (requests, sums) = match outcome {
+        CountOutcome::Allocations { requests, allocations, bytes } => (*requests, vec![*allocations, *bytes]),
+        CountOutcome::Syscalls { requests, calls, .. } => (*requests, vec![calls.values().sum()]),
+        CountOutcome::Instructions { .. } | CountOutcome::Unavailable { .. } => return Vec::new(),
+    };
+    sums.into_iter().map(|sum| sum as f64 / requests as f64).collect()
+}
+
 /// System calls for a request, by name and server.
 fn calls_by_name(summary: &WhySummary) -> String {
-    let counted: Vec<(&str, f64, _)> = summary
-        .counts
-        .iter()
-        .filter_map(|count| match &count.outcome {
+    let counted = || {
+        summary.counts.iter().filter_map(|count| match &count.outcome {
             CountOutcome::Syscalls { requests, calls, .. } => {
-                Some((count.server.as_str(), *requests as f64, calls))
+                Some((&count.server, (*requests as f64, calls)))
             }
             _ => None,
         })
-        .collect();
-    let often = |(_, requests, calls): &(&str, f64, &std::collections::BTreeMap<String, u64>)| {
-        let requests = *requests;
-        calls
-            .iter()
-            .filter(move |(_, count)| **count as f64 / requests >= RARE)
-            .map(|(name, _)| name.clone())
-            .collect::<Vec<_>>()
     };
-    let names: BTreeSet<String> = counted.iter().flat_map(often).collect();
-    if names.is_empty() {
-        return String::new();
-    }
-    let mut headers = vec!["system call"];
-    headers.extend(counted.iter().map(|(server, ..)| *server));
-    headers.push("");
-    let mut table = Table::new(&headers, 1);
-    for name in names {
-        let mut row = vec![name.clone()];
-        row.extend(counted.iter().map(|(_, requests, calls)| {
-            significant(calls.get(&name).copied().unwrap_or(0) as f64 / requests)
-        }));
-        row.push(String::new());
-        table.row(row);
-    }
-    format!("\nSystem calls for a request:\n\n{}", table.markdown())
+    let often = counted().flat_map(|(_, (requests, calls))| {
+        calls.iter().filter(move |(_, calls)| **calls as f64 / requests >= RARE).map(|(name, _)| name)
+    });
+    Columns::of(1, often.collect::<BTreeSet<_>>())
+        .column("system call", |name| *name)
+        .columns(counted(), |name, (requests, calls)| {
+            significant(calls.get(*name).copied().unwrap_or(0) as f64 / requests)
+        })
+        .column("", |_| "")
+        .within(|table| format!("\nSystem calls for a request:\n\n{table}"))
 }
 
 fn slope(summary: &WhySummary) -> String {
@@ -256,59 +230,41 @@ fn slope(summary: &WhySummary) -> String {
         );
     };
     let element = &slope.element;
-    let headers = format!(
-        "server | a {element} more, ns | of it the method | serialising | HTTP in the program | kernel | \
-                   a request of none, µs | largest miss of the line"
-    );
-    let rows = slope.lines.iter().map(|line| {
-        let part = |of: fn(&PartsNs) -> Estimate| {
-            known(line.parts_ns.as_ref(), "unavailable", |parts| estimate(of(parts), significant))
-        };
-        vec![
-            line.server.clone(),
-            show(line.slope_ns, significant),
-            part(|parts| parts.state),
-            part(|parts| parts.serialising),
-            part(|parts| parts.http_user),
-            part(|parts| parts.system),
-            show(line.intercept_us, significant),
-            dash(line.misfit, percent),
-        ]
-    });
+    let part = |line: &Line, of: fn(&PartsNs) -> Estimate| {
+        known(line.parts_ns.as_ref(), "unavailable", |parts| estimate(of(parts), significant))
+    };
+    let table = Columns::of(1, &slope.lines)
+        .column("server", |line| &line.server)
+        .column(format!("a {element} more, ns"), |line| show(line.slope_ns, significant))
+        .column("of it the method", |line| part(line, |parts| parts.state))
+        .column("serialising", |line| part(line, |parts| parts.serialising))
+        .column("HTTP in the program", |line| part(line, |parts| parts.http_user))
+        .column("kernel", |line| part(line, |parts| parts.system))
+        .column("a request of none, µs", |line| show(line.intercept_us, significant))
+        .column("largest miss of the line", |line| dash(line.misfit, percent));
     let connections = counted(slope.connections.into(), "connection");
     format!(
         "## The answer's length\n\n![CPU time for a request against the length of its answer](slope.svg)\n\n{}\nServer CPU \
          time for a request against the {element}s that it returns, at {connections}: a straight line for each block \
          by least squares, weighted so that each length counts by its relative miss; figures are medians over blocks. \
          The parts are fitted with the same weights and add up to the slope in every block.\n\n{}",
-        Table::of(&headers, 1, rows).markdown(),
-        points(slope).markdown()
+        table.markdown(),
+        points(slope)
     )
 }
 
 /// What was measured at each length.
-fn points(slope: &SlopeSummary) -> Table {
-    let SlopeSummary { lines, element, .. } = slope;
-    let mut headers: Vec<String> = vec![format!("{element}s returned")];
-    for line in lines {
-        headers.push(format!("{}, µs", line.server));
-        headers.push("in process, µs".to_owned());
-    }
-    headers.push(String::new());
-    let mut table = Table::new(&headers.iter().map(String::as_str).collect::<Vec<_>>(), 0);
+fn points(SlopeSummary { lines, element, .. }: &SlopeSummary) -> String {
     let lengths: BTreeSet<u64> =
         lines.iter().flat_map(|line| &line.points).map(|point| point.slots).collect();
-    for slots in lengths {
-        let mut row = vec![thousands(slots as f64)];
-        for line in lines {
-            let point = line.points.iter().find(|point| point.slots == slots);
-            row.push(show(point.map(|point| point.cpu_us), significant));
-            row.push(show(point.and_then(|point| point.dispatch_us), significant));
-        }
-        row.push(String::new());
-        table.row(row);
-    }
-    table
+    let table = Columns::of(0, lengths).column(format!("{element}s returned"), |slots| count(*slots));
+    let of_line = |table: Columns<u64>, line: &Line| {
+        let at = |slots: &u64| line.points.iter().find(|point| point.slots == *slots);
+        table
+            .column(format!("{}, µs", line.server), |slots| show(at(slots).map(|at| at.cpu_us), significant))
+            .column("in process, µs", |slots| show(at(slots).and_then(|at| at.dispatch_us), significant))
+    };
+    lines.iter().fold(table, of_line).column("", |_| "").markdown()
 }
 
 fn distrust() -> String {
@@ -323,19 +279,15 @@ fn distrust() -> String {
 }
 
 fn failed(summary: &WhySummary) -> String {
-    if summary.failed.is_empty() && summary.invalid.is_empty() {
-        return "## What failed\n\nNothing: every trial that ran was measured.\n".to_owned();
-    }
-    let line = |block: u32, server: &str, workload: &str, why: String| {
-        format!("block {block}, {server} {workload}: {}", why.replace('\n', " "))
-    };
-    let failed = summary
-        .failed
-        .iter()
-        .map(|trial| line(trial.block, &trial.server, &trial.workload, trial.reason.clone()));
+    let failed = summary.failed.iter();
+    let failed = failed.map(|trial| (trial.block, &trial.server, &trial.workload, trial.reason.clone()));
     let invalid = summary
         .invalid
         .iter()
-        .map(|trial| line(trial.block, &trial.server, &trial.workload, format!("invalid, {}", trial.reason)));
-    format!("## What failed\n\n{}", bullets(failed.chain(invalid)))
+        .map(|trial| (trial.block, &trial.server, &trial.workload, format!("invalid, {}", trial.reason)));
+    let lines = bullets(failed.chain(invalid).map(|(block, server, workload, why)| {
+        format!("block {block}, {server} {workload}: {}", why.replace('\n', " "))
+    }));
+    let nothing = "Nothing: every trial that ran was measured.\n";
+    format!("## What failed\n\n{}", if lines.is_empty() { nothing } else { &lines })
 }
