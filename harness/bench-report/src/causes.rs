@@ -1,12 +1,10 @@
 //! "Why it fails": each likely cause as a sentence with its evidence, and what came of trying its remedy.
 
-use std::fmt::Write;
-
 use super::Run;
-use super::format::{known, load, percent, time_us};
+use super::format::{count, known, list, load, percent, time_ms};
 use bench_analysis::diagnosis::{Cause, Confirmation, Diagnosis, Standing, Symptom};
 use bench_analysis::{Diagnosed, TriedRemedy};
-use bench_system::readable_numbers::count;
+use bench_model::load::Client;
 
 /// The section; empty where nothing failed and no server was held back.
 pub fn section(run: &Run) -> String {
@@ -30,34 +28,36 @@ pub(super) fn explained(cell: &Diagnosed, remedies: &[TriedRemedy]) -> String {
         let at = format!(" at {} by {}{background}", load(level), level.tool.name());
         return explained_at(cell, &at, remedies);
     }
-    let client =
-        if cell.client.is_default() { String::new() } else { format!(", client {}", cell.client.name()) };
-    let tool = cell.tool.map_or_else(String::new, |tool| format!(" by {}", tool.name()));
-    explained_at(cell, &format!(" at {}{tool}{client}", count(u64::from(cell.connections))), remedies)
+    let client = by_client(cell.client);
+    let tool = known(cell.tool, "", |tool| format!(" by {}", tool.name()));
+    explained_at(cell, &format!(" at {}{tool}{client}", count(cell.connections.into())), remedies)
+}
+
+/// A client that is not the usual one, as the end of a load.
+pub(super) fn by_client(client: Client) -> String {
+    if client.is_default() { String::new() } else { format!(", client {}", client.name()) }
 }
 
 /// The same where the load is more than connections: `at` says what it was.
 pub(super) fn explained_at(cell: &Diagnosed, at: &str, remedies: &[TriedRemedy]) -> String {
     let (server, workload) = (&cell.server, &cell.workload);
-    let mut out = format!("- **{server}, {workload}{at}**: {}\n", extent(cell));
-    for cause in &cell.diagnosis.causes {
+    let causes = cell.diagnosis.causes.iter().map(|cause| {
         let tried: Vec<&TriedRemedy> = remedies.iter().filter(|tried| is_of(tried, cell, cause)).collect();
-        // Writing to a String can't fail.
-        let _ = writeln!(out, "  - {}", cause_line(cause, &tried));
-    }
-    if cell.diagnosis.is_unknown() {
-        let _ = writeln!(out, "  - {}", unknown(cell));
-    }
-    out
+        cause_line(cause, &tried)
+    });
+    let unknown = cell.diagnosis.is_unknown().then(|| {
+        let lacks = list(&cell.diagnosis.unavailable);
+        let lacks = if lacks.is_empty() { lacks } else { format!("; unavailable were {lacks}") };
+        format!("unknown: nothing that is counted explains half of it{lacks}.")
+    });
+    let lines: String = causes.chain(unknown).map(|line| format!("  - {line}\n")).collect();
+    format!("- **{server}, {workload}{at}**: {}\n{lines}", extent(cell))
 }
 
 fn is_of(tried: &TriedRemedy, cell: &Diagnosed, cause: &Cause) -> bool {
     let plan = &tried.plan;
-    plan.server == cell.server
-        && plan.workload == cell.workload
-        && plan.connections == cell.connections
-        && plan.client == cell.client
-        && plan.cause.kind == cause.kind
+    (&plan.server, &plan.workload, plan.connections, plan.client, plan.cause.kind)
+        == (&cell.server, &cell.workload, cell.connections, cell.client, cause.kind)
 }
 
 /// How much failed.
@@ -71,7 +71,7 @@ fn extent(cell: &Diagnosed) -> String {
     }
     let slow = match bad_requests.saturating_sub(failed_requests) {
         0 => String::new(),
-        slow => format!(", at least {} took longer than {}", count(slow), time_us(timeout_ms as f64 * 1e3)),
+        slow => format!(", at least {} took longer than {}", count(slow), time_ms(timeout_ms)),
     };
     format!(
         "{} of {} requests bad ({} failed{slow}), in {failed_trials} of {trials} trials{held}",
@@ -89,18 +89,15 @@ fn cause_line(cause: &Cause, tried: &[&TriedRemedy]) -> String {
         Symptom::Stepped => "requests slower than 0.95 s",
     };
     let explains = percent(cause.explains);
-    let mut line =
-        format!("{}: {} (explains {explains} of the {of}).", standing_words(tried), cause.sentence);
-    for tried in tried {
-        match (&tried.confirmation, &tried.plan.remedied, &tried.plan.refused) {
-            (Some(confirmation), Some((_, change)), _) => {
-                line += &outcome(change, confirmation, cause.symptom);
-            }
-            (_, _, Some(reason)) => line += &format!(" The remedy can't be tried: {reason}."),
-            _ => {}
-        }
-    }
-    line
+    let standing = standing_words(tried);
+    let tried =
+        tried.iter().map(|tried| match (&tried.confirmation, &tried.plan.remedied, &tried.plan.refused) {
+            (Some(confirmation), Some((_, change)), _) => outcome(change, confirmation, cause.symptom),
+            (_, _, Some(reason)) => format!(" The remedy can't be tried: {reason}."),
+            _ => String::new(),
+        });
+    let tried: String = tried.collect();
+    format!("{standing}: {} (explains {explains} of the {of}).{tried}", cause.sentence)
 }
 
 /// How sure a cause is after its remedies: confirmed by any of them that took the symptom away, refuted where none
@@ -134,10 +131,4 @@ fn outcome(change: &str, confirmation: &Confirmation, symptom: Symptom) -> Strin
         before.of,
         chance * 100.0
     )
-}
-
-fn unknown(cell: &Diagnosed) -> String {
-    let lacks = cell.diagnosis.unavailable.join(", ");
-    let lacks = if lacks.is_empty() { lacks } else { format!("; unavailable were {lacks}") };
-    format!("unknown: nothing that is counted explains half of it{lacks}.")
 }

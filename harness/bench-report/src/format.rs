@@ -9,6 +9,11 @@ pub use bench_system::readable_numbers::{
     bytes, count, counted, percent, significant, thousands, time as time_us,
 };
 
+/// Milliseconds, with the unit that fits.
+pub fn time_ms(ms: u64) -> String {
+    time_us(ms as f64 * 1e3)
+}
+
 /// A load as a sentence has it: `500 connections`, `2,000 requests/s`.
 pub fn load(level: Level) -> String {
     format!("{} {}", thousands(level.amount().into()), level.unit_of(level.amount()))

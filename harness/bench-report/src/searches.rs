@@ -1,7 +1,5 @@
 //! What the sections of searches for connection counts and for rates share.
 
-use std::fmt::Write;
-
 use super::Run;
 use bench_analysis::search::Ending;
 use bench_model::results::Conditions;
@@ -9,24 +7,18 @@ use bench_model::results::Conditions;
 impl Run {
     /// The searches that were given up because trials showed nothing of the server, one line each.
     pub fn searches_given_up(&self) -> Vec<String> {
-        let thresholds = self.summary.threshold.iter().flat_map(|summary| &summary.searches);
-        let thresholds = thresholds.map(|search| {
-            let searched = &search.searched;
-            (&searched.server, &searched.workload, "threshold", search.found.ending)
+        let summary = &self.summary;
+        let thresholds = summary.threshold.iter().flat_map(|summary| &summary.searches);
+        let thresholds =
+            thresholds.map(|of| (of.found.ending, &of.searched.server, &of.searched.workload, "threshold"));
+        let rates = summary.slo.iter().flat_map(|summary| &summary.searches);
+        let rates = rates.map(|of| (of.found.ending, &of.searched.server, &of.searched.workload, "rate"));
+        let given_up = thresholds.chain(rates).filter(|(ending, ..)| *ending == Ending::Unmeasured);
+        let given_up = given_up.map(|(_, server, workload, what)| {
+            format!("{server} {workload}: the search for its {what} was given up")
         });
-        let rates = self.summary.slo.iter().flat_map(|summary| &summary.searches);
-        let rates = rates.map(|search| {
-            let searched = &search.searched;
-            (&searched.server, &searched.workload, "rate", search.found.ending)
-        });
-        let given_up = thresholds.chain(rates).filter(|(.., ending)| *ending == Ending::Unmeasured);
-        let in_boxes = self.summary.sizes.iter().flat_map(|sizes| sizes.failed.iter().cloned());
-        given_up
-            .map(|(server, workload, what, _)| {
-                format!("{server} {workload}: the search for its {what} was given up")
-            })
-            .chain(in_boxes)
-            .collect()
+        let in_boxes = summary.sizes.iter().flat_map(|sizes| sizes.failed.iter().cloned());
+        given_up.chain(in_boxes).collect()
     }
 }
 
@@ -45,11 +37,23 @@ pub(super) fn groups<'a, T, K: PartialEq>(items: &'a [T], key: impl Fn(&'a T) ->
 
 /// The settings that each server reported.
 pub(super) fn effective(conditions: &Conditions) -> String {
-    let mut out = "\nThe servers' effective settings in these trials:\n\n```json\n".to_owned();
-    for (name, ready) in &conditions.servers {
-        // Writing to a String can't fail.
-        let _ = writeln!(out, "{{\"{name}\":{ready}}}");
-    }
-    out.push_str("```\n");
-    out
+    let servers = conditions.servers.iter().map(|(name, ready)| format!("{{\"{name}\":{ready}}}\n"));
+    let servers: String = servers.collect();
+    format!("\nThe servers' effective settings in these trials:\n\n```json\n{servers}```\n")
+}
+
+/// How a run's loads are made again by hand: its servers' commands, what to do with them, and the loads' commands, each
+/// with what it is.
+pub(super) fn two_terminals(
+    run: &Run,
+    servers: &str,
+    load: &str,
+    commands: impl Iterator<Item = (String, String)>,
+) -> String {
+    let commands: String = commands.map(|(what, command)| format!("# {what}\n{command}\n")).collect();
+    format!(
+        "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\n{load}\n\n\
+         ```sh\n{commands}```\n\nThe whole run: `{}`.\n",
+        run.conditions.command
+    )
 }

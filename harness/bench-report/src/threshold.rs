@@ -2,9 +2,8 @@
 
 mod connecting;
 
-use std::fmt::Write;
-
-use super::format::{Table, dash, thousands, time_us};
+use super::columns::Columns;
+use super::format::{bullets, dash, joined, known, list, time_ms, time_us};
 use super::searches::{effective, groups};
 use super::{Run, causes};
 use bench_analysis::Diagnosed;
@@ -15,32 +14,25 @@ use bench_model::config::Tuning;
 
 /// One line for each request, tuning and client.
 pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
-    let mut out = String::new();
-    let ceiling = ceiling(run);
     let group_of = |search: &SearchSummary| {
         let Searched { workload, tuning, client, .. } = &search.searched;
         (workload.clone(), *tuning, *client)
     };
-    for ((workload, tuning, client), searches) in groups(&summary.searches, group_of) {
-        let said = |search: &SearchSummary| {
-            let said = short(run.label(&search.searched.base), search);
-            match not_the_servers(ceiling, summary, search) {
-                Some(why) => format!("{said} ({why})"),
-                None => said,
-            }
-        };
-        let servers: Vec<String> = searches.into_iter().map(said).collect();
-        let client = if client.is_default() { String::new() } else { format!(", client {}", client.name()) };
-        // Writing to a String can't fail, here and below.
-        let _ = writeln!(
-            out,
-            "- **{workload}** starts to fail ({}{client}; a failed request, or one slower than {}): {}.",
-            settings(tuning),
-            time_us(summary.timeout_ms as f64 * 1e3),
-            servers.join("; ")
-        );
-    }
-    out + &causes_of(run, summary)
+    let lines =
+        groups(&summary.searches, group_of).into_iter().map(|((workload, tuning, client), searches)| {
+            let servers = searches.into_iter().map(|search| {
+                let said = short(run.label(&search.searched.base), search);
+                known(not_the_servers(ceiling(run), summary, search), &said, |why| format!("{said} ({why})"))
+            });
+            format!(
+                "**{workload}** starts to fail ({}{}; a failed request, or one slower than {}): {}.",
+                settings(tuning),
+                causes::by_client(client),
+                time_ms(summary.timeout_ms),
+                joined(servers, "; ")
+            )
+        });
+    bullets(lines) + &causes_of(run, summary)
 }
 
 /// The campaign's ceiling, where it only shows what the load tool can send.
@@ -74,17 +66,14 @@ fn settings(tuning: Option<Tuning>) -> &'static str {
     }
 }
 
-fn count(connections: u32) -> String {
-    thousands(f64::from(connections))
+fn count(value: impl Into<u64>) -> String {
+    super::format::count(value.into())
 }
 
 /// A count and what its trials showed: 7,760 (0/10 fail); and what they held, where that was less.
-fn counted(search: &SearchSummary, counted: Counted) -> String {
-    let Counted { connections, bad, trials } = counted;
-    let short = connecting_at(search, connections).and_then(|at| at.held).filter(|_| bad > 0);
-    let held = short.map_or_else(String::new, |held| {
-        format!("; at most {} held where not all were", thousands(held as f64))
-    });
+fn counted(search: &SearchSummary, Counted { connections, bad, trials }: Counted) -> String {
+    let held = connecting_at(search, connections).and_then(|at| at.held).filter(|_| bad > 0);
+    let held = known(held, "", |held| format!("; at most {} held where not all were", count(held)));
     format!("{} ({bad}/{trials} fail{held})", count(connections))
 }
 
@@ -98,18 +87,15 @@ fn not_held(search: &SearchSummary) -> String {
     let Some(at) = connecting_at(search, lowest) else {
         return format!("{} connections could not be held", count(lowest));
     };
-    let dropped = match at.dropped {
-        Some(dropped) if dropped > 0 => {
-            format!(" and {} connection attempts found the listen queue full", thousands(dropped as f64))
-        }
-        _ => String::new(),
-    };
+    let dropped = known(at.dropped.filter(|dropped| *dropped > 0), "", |dropped| {
+        format!(" and {} connection attempts found the listen queue full", count(dropped))
+    });
     format!(
         "{} could not be tried, for no more than {} connections were established within {}, while server and load tool \
          used {:.2} cores{dropped}",
         count(lowest),
-        at.held.map_or_else(|| "an unknown number of".to_owned(), |held| thousands(held as f64)),
-        time_us(at.allowed_ms as f64 * 1e3),
+        known(at.held, "an unknown number of", count),
+        time_ms(at.allowed_ms),
         at.cores
     )
 }
@@ -156,8 +142,7 @@ fn unsettled(search: &SearchSummary) -> String {
         Ending::NotHeld | Ending::ToolCeiling => not_held(search),
         Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest => {
             let limit = search.searched.limit;
-            let seen =
-                found.fails_at().map_or_else(String::new, |at| format!(", first at {}", counted(search, at)));
+            let seen = known(found.fails_at(), "", |at| format!(", first at {}", counted(search, at)));
             format!(
                 "above that fails at times{seen}, at no count surely up to {} ({})",
                 count(limit.connections),
@@ -171,12 +156,9 @@ fn unsettled(search: &SearchSummary) -> String {
 /// others.
 fn between(search: &SearchSummary) -> String {
     let (passing, mixed) = split(&search.found.between);
-    let parts: Vec<String> = [passing, mixed]
-        .iter()
-        .filter(|counts| !counts.is_empty())
-        .map(|counts| span(search, counts))
-        .collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join("; ") }
+    let parts = [passing, mixed].into_iter().filter(|counts| !counts.is_empty());
+    let parts = joined(parts.map(|counts| span(search, counts)), "; ");
+    if parts.is_empty() { "-".to_owned() } else { parts }
 }
 
 /// Counts below the first of which a trial failed, and the others.
@@ -196,13 +178,7 @@ fn span(search: &SearchSummary, counts: &[Counted]) -> String {
 }
 
 /// What a reader should know of a search's counts.
-fn note(run: &Run, summary: &ThresholdSummary, search: &SearchSummary) -> String {
-    let mut notes: Vec<String> = not_the_servers(ceiling(run), summary, search).into_iter().collect();
-    notes.extend(notes_of(search));
-    notes.join("; ").replace('\n', " ")
-}
-
-fn notes_of(search: &SearchSummary) -> Vec<String> {
+fn notes(search: &SearchSummary) -> Vec<String> {
     let found = &search.found;
     let limit = search.searched.limit;
     let mut notes = Vec::new();
@@ -219,20 +195,17 @@ fn notes_of(search: &SearchSummary) -> Vec<String> {
         notes.push(not_held(search));
     }
     if !search.complaints.is_empty() {
-        let kinds: Vec<String> =
-            search.complaints.iter().map(|(kind, trials)| format!("{trials} times {kind:?}")).collect();
-        let at = found.fails_at().map_or_else(String::new, |at| format!("at {}: ", count(at.connections)));
-        let slowest = search
-            .slowest_ms
-            .map_or_else(String::new, |slowest| format!("; slowest request {}", time_us(slowest * 1e3)));
-        notes.push(format!("{at}{}{slowest}", kinds.join(", ")));
+        let kinds = list(search.complaints.iter().map(|(kind, trials)| format!("{trials} times {kind:?}")));
+        let at = known(found.fails_at(), "", |at| format!("at {}: ", count(at.connections)));
+        let slowest = known(search.slowest_ms, "", |ms| format!("; slowest request {}", time_us(ms * 1e3)));
+        notes.push(format!("{at}{kinds}{slowest}"));
     }
-    for Died { connections, how } in &search.died {
-        notes.push(format!("**the server ended by itself** at {}: {how}", count(*connections)));
-    }
+    notes.extend(search.died.iter().map(|Died { connections, how }| {
+        format!("**the server ended by itself** at {}: {how}", count(*connections))
+    }));
     if !found.contradictions.is_empty() {
-        let counts: Vec<String> = found.contradictions.iter().map(|at| counted(search, *at)).collect();
-        notes.push(format!("**not monotone**: {}", counts.join(", ")));
+        let counts = list(found.contradictions.iter().map(|at| counted(search, *at)));
+        notes.push(format!("**not monotone**: {counts}"));
     }
     notes
 }
@@ -240,71 +213,54 @@ fn notes_of(search: &SearchSummary) -> Vec<String> {
 /// The section; empty for a campaign without searches.
 pub fn section(run: &Run) -> String {
     let Some(summary) = &run.summary.threshold else { return String::new() };
-    let headers =
-        "request | server | settings | client | highest passing | lowest failing | in between | notes";
-    let mut table = Table::of(headers, 4, []);
-    for search in &summary.searches {
-        let end = |end: Option<Counted>| dash(end, |end| counted(search, end));
-        let (searched, found) = (&search.searched, &search.found);
-        table.row(vec![
-            searched.workload.clone(),
-            run.label(&searched.base).to_owned(),
-            searched.tuning.map_or("its own", Tuning::flag).to_owned(),
-            searched.client.name().to_owned(),
-            end(found.last_passing),
-            end(found.first_failing),
-            between(search),
-            note(run, summary, search),
-        ]);
-    }
-    let mut out = format!(
+    let end = |search: &SearchSummary, end: Option<Counted>| dash(end, |end| counted(search, end));
+    let note = |search: &SearchSummary| {
+        let of_all = not_the_servers(ceiling(run), summary, search).into_iter();
+        joined(of_all.chain(notes(search)), "; ").replace('\n', " ")
+    };
+    let table = Columns::of(4, &summary.searches)
+        .column("request", |search| &search.searched.workload)
+        .column("server", |search| run.label(&search.searched.base))
+        .column("settings", |search| search.searched.tuning.map_or("its own", Tuning::flag))
+        .column("client", |search| search.searched.client.name())
+        .column("highest passing", |search| end(search, search.found.last_passing))
+        .column("lowest failing", |search| end(search, search.found.first_failing))
+        .column("in between", |search| between(search))
+        .column("notes", |search| note(search));
+    let ThresholdSummary { confirmations, bad_to_fail, trials, .. } = summary;
+    format!(
         "## Where it starts to fail\n\nA trial fails where any request is bad: it failed, or took longer than {}, the \
-         time to connect included. A count is *passing* where none of {} trials fails, *failing* where at least {} of \
-         {} do; in between it fails at times. The count from which a trial fails more often than not lies above the \
-         highest passing one and at or below the lowest failing one. Each trial has a fresh server, and all its \
-         connections are made at once; its window begins when the server holds 99 % of them. A trial in which that \
-         takes too long, and no request is bad, is not one at that count.\n\n{}",
-        time_us(summary.timeout_ms as f64 * 1e3),
-        summary.confirmations,
-        summary.bad_to_fail,
-        summary.confirmations,
-        table.markdown()
-    );
-    let _ = writeln!(
-        out,
-        "\n{} trials, interleaved in a drawn order; those that did not pass are kept whole in `threshold/`. One by \
-         hand: `just bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.",
-        summary.trials
-    );
-    out.push_str(&connecting::table(summary));
-    out.push_str(&why(run, summary));
-    if let Some(conditions) = &run.searched_on {
-        out.push_str(&effective(conditions));
-    }
-    out
+         time to connect included. A count is *passing* where none of {confirmations} trials fails, *failing* where at \
+         least {bad_to_fail} of {confirmations} do; in between it fails at times. The count from which a trial fails \
+         more often than not lies above the highest passing one and at or below the lowest failing one. Each trial has \
+         a fresh server, and all its connections are made at once; its window begins when the server holds 99 % of \
+         them. A trial in which that takes too long, and no request is bad, is not one at that count.\n\n{}\n{trials} \
+         trials, interleaved in a drawn order; those that did not pass are kept whole in `threshold/`. One by hand: \
+         `just bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.\n{}{}{}",
+        time_ms(summary.timeout_ms),
+        table.markdown(),
+        connecting::table(summary),
+        why(run, summary),
+        known(run.searched_on.as_ref(), "", effective)
+    )
 }
 
 /// Why a server fails, how sure that is, and where it fails once the cause is taken away.
 fn cause(run: &Run, summary: &ThresholdSummary, cell: &Diagnosed) -> String {
-    let mut out = causes::explained(cell, &summary.remedies);
-    for tried in summary.remedies.iter().filter(|tried| {
+    let again = summary.remedies.iter().filter_map(|tried| {
         let plan = &tried.plan;
-        (&plan.server, &plan.workload, plan.client) == (&cell.server, &cell.workload, cell.client)
-    }) {
-        let Some((name, change)) = &tried.plan.remedied else { continue };
-        let again = summary.remedied.iter().flat_map(|again| &again.searches).find(|search| {
-            let searched = &search.searched;
-            (&searched.server, &searched.workload, searched.client) == (name, &cell.workload, cell.client)
-        });
-        if let Some(search) = again {
-            let _ = writeln!(
-                out,
-                "  - searched again with {change}: {}.",
-                short(run.label(&search.searched.base), search)
-            );
-        }
-    }
-    out
+        let is_of_cell =
+            (&plan.server, &plan.workload, plan.client) == (&cell.server, &cell.workload, cell.client);
+        let (name, change) = plan.remedied.as_ref().filter(|_| is_of_cell)?;
+        let mut searches = summary.remedied.iter().flat_map(|again| &again.searches);
+        let search = searches.find(|search| {
+            let Searched { server, workload, client, .. } = &search.searched;
+            (server, workload, *client) == (name, &cell.workload, cell.client)
+        })?;
+        let short = short(run.label(&search.searched.base), search);
+        Some(format!("  - searched again with {change}: {short}.\n"))
+    });
+    causes::explained(cell, &summary.remedies) + &again.collect::<String>()
 }
 
 /// The same for all servers.

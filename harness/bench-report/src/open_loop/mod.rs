@@ -5,18 +5,18 @@
 
 mod sections;
 
-use std::fmt::Write;
-
+use super::columns::Columns;
 use super::format::{
-    NEVER_SENT, PAIRED_RATIOS, Table, at, bullets, bytes, count, dash, estimate, known, list, ratio,
-    significant, thousands, time_us,
+    NEVER_SENT, PAIRED_RATIOS, at, bullets, bytes, count, dash, estimate, known, list, ratio, significant,
+    thousands, time_ms, time_us,
 };
 use super::headline::{by_cpu, marked, marks_used, with_marks};
+use super::searches::two_terminals;
 use super::tables::{bare, cores, failed_requests, resolution, share_in_kernel};
 use super::{Run, commands, invalid_trials};
 use bench_analysis::ceilings::Ceiling;
 use bench_analysis::{Cell, Comparison, Verdict};
-use bench_model::config::{Open, Percent};
+use bench_model::config::{Background, Open, Percent};
 use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::observation::Checked;
@@ -32,11 +32,9 @@ pub(super) fn of(run: &Run) -> Option<&Open> {
 /// What is shown below the answer: what the background load does to each server, and the latencies at the headline's
 /// rates.
 pub(super) fn headline(run: &Run) -> String {
-    let mut out = sections::headline(run);
-    if !out.is_empty() {
-        out.push('\n');
-    }
-    out + &latencies(run, headline_cells(run)).markdown() + &marks_used(headline_cells(run))
+    let own = sections::headline(run);
+    let between = if own.is_empty() { "" } else { "\n" };
+    own + between + &latencies(run, headline_cells(run)) + &marks_used(headline_cells(run))
 }
 
 fn headline_cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
@@ -47,41 +45,29 @@ fn headline_cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
     run.summary.cells.iter().filter(is_shown)
 }
 
-/// The comparisons of a workload that say something: with a background load the CPU time is that of both loads.
-fn compared<'a>(run: &'a Run, workload: &'a str) -> impl Iterator<Item = &'a Comparison> {
-    run.summary.comparisons.iter().filter(move |pair| pair.workload == workload && !pair.level.disturbed)
-}
-
 /// The tables of a workload, below its heading.
 pub(super) fn tables(run: &Run, workload: &Workload) -> String {
     let name = &workload.name;
     let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
-    let mut out = format!(
+    format!(
         "{}\n### Latency at a rate\n\n{}\nLatency counts from the moment at which a request was to be sent, so what \
          it waited for its turn is in it; \"from the send\" leaves that out. The send lag is by how much it was sent \
          late: the tool was slow, or all of its connections waited for the server; where it was the tool by itself, \
          **g** says so. bombardier does not know when a request was to be sent, so it has figures from the send \
-         alone.\n\n### What the server used\n\n{}",
+         alone.\n\n### What the server used\n\n{}{}",
         checked_answers(run, cells()),
-        latencies(run, cells()).markdown(),
-        resources(run, cells()).markdown()
-    );
-    if compared(run, name).next().is_some() {
-        let _ = write!(out, "\n### Comparisons\n\n{}", comparisons(run, name));
-    }
-    out
+        latencies(run, cells()),
+        resources(run, cells()),
+        comparisons(run, name)
+    )
 }
 
 /// How many answers were checked while the load was on. A trial with a wrong one gives no figure and stands under what
 /// failed.
-fn checked_answers<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> String {
-    let cells: Vec<&Cell> = cells.collect();
-    if cells.iter().any(|cell| cell.differences.is_some()) {
-        // The headline says how many differ.
-        return String::new();
-    }
-    let checked: Vec<&Checked> = cells.into_iter().filter_map(|cell| cell.checked.as_ref()).collect();
-    if checked.is_empty() {
+fn checked_answers<'a>(run: &Run, mut cells: impl Iterator<Item = &'a Cell> + Clone) -> String {
+    let checked: Vec<&Checked> = cells.clone().filter_map(|cell| cell.checked.as_ref()).collect();
+    // Where differences are counted, the headline says how many answers differ.
+    if checked.is_empty() || cells.any(|cell| cell.differences.is_some()) {
         return String::new();
     }
     let requested: u64 = checked.iter().map(|checked| checked.asked).sum();
@@ -105,78 +91,68 @@ fn requested(level: Level) -> String {
     format!("{}{disturbed}", count(level.amount().into()))
 }
 
-fn latencies<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
-    let headers = "request | requested/s | server | sent by | achieved/s | p50 | p99 | p99.9 | slowest | p99 from the \
-        send | p99 of the send lag | failed requests | trials";
-    let row = |cell: &Cell| {
-        let from_due = |figure: Figure| cell.figure(figure).filter(|_| cell.level.tool.can().tells_when_due);
-        let time = |figure: Figure| dash(from_due(figure), |us| time_us(us.value));
-        vec![
-            cell.workload.clone(),
-            requested(cell.level),
-            run.cell_name(cell),
-            cell.level.tool.name().to_owned(),
-            with_marks(bare(cell, Figure::AchievedRate, thousands), &cell.marks),
-            time(Figure::P50Us),
-            dash(from_due(Figure::P99Us), |us| estimate(us, time_us)),
-            time(Figure::P999Us),
-            time(Figure::MaxUs),
-            bare(cell, Figure::P99FromSendUs, time_us),
-            bare(cell, Figure::SendLagP99Us, time_us),
-            failed_requests(cell),
-            cell.completed.to_string(),
-        ]
-    };
-    Table::of(headers, 4, cells.map(row))
+fn latencies<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> String {
+    let from_due = |cell: &Cell, figure| cell.figure(figure).filter(|_| cell.level.tool.can().tells_when_due);
+    let time = |cell: &Cell, figure| dash(from_due(cell, figure), |us| time_us(us.value));
+    let rate = |cell: &Cell| with_marks(bare(cell, Figure::AchievedRate, thousands), &cell.marks);
+    Columns::of(4, cells)
+        .column("request", |cell| &cell.workload)
+        .column("requested/s", |cell| requested(cell.level))
+        .column("server", |cell| run.cell_name(cell))
+        .column("sent by", |cell| cell.level.tool.name())
+        .column("achieved/s", |cell| rate(cell))
+        .column("p50", |cell| time(cell, Figure::P50Us))
+        .column("p99", |cell| dash(from_due(cell, Figure::P99Us), |us| estimate(us, time_us)))
+        .column("p99.9", |cell| time(cell, Figure::P999Us))
+        .column("slowest", |cell| time(cell, Figure::MaxUs))
+        .column("p99 from the send", |cell| bare(cell, Figure::P99FromSendUs, time_us))
+        .column("p99 of the send lag", |cell| bare(cell, Figure::SendLagP99Us, time_us))
+        .column("failed requests", |cell| failed_requests(cell))
+        .column("trials", |cell| cell.completed)
+        .markdown()
 }
 
-fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
-    let headers = "requested/s | server | sent by | CPU µs/request | of it in the kernel | server cores | load tool's \
-        cores | peak memory | connections held";
-    let row = |cell: &Cell| {
-        let cpu = cell.figure(Figure::CpuUsPerRequest).filter(|_| !cell.level.disturbed);
-        vec![
-            requested(cell.level),
-            run.cell_name(cell),
-            cell.level.tool.name().to_owned(),
-            dash(cpu, |value| estimate(value, significant)),
-            bare(cell, Figure::SystemShare, share_in_kernel),
-            bare(cell, Figure::ServerCores, cores),
-            bare(cell, Figure::ClientCores, cores),
-            bare(cell, Figure::PeakMemoryBytes, bytes),
-            bare(cell, Figure::EstablishedConnections, thousands),
-        ]
-    };
-    Table::of(headers, 3, cells.map(row))
+fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> String {
+    let cpu = |cell: &Cell| cell.figure(Figure::CpuUsPerRequest).filter(|_| !cell.level.disturbed);
+    Columns::of(3, cells)
+        .column("requested/s", |cell| requested(cell.level))
+        .column("server", |cell| run.cell_name(cell))
+        .column("sent by", |cell| cell.level.tool.name())
+        .column("CPU µs/request", |cell| dash(cpu(cell), |value| estimate(value, significant)))
+        .column("of it in the kernel", |cell| bare(cell, Figure::SystemShare, share_in_kernel))
+        .column("server cores", |cell| bare(cell, Figure::ServerCores, cores))
+        .column("load tool's cores", |cell| bare(cell, Figure::ClientCores, cores))
+        .column("peak memory", |cell| bare(cell, Figure::PeakMemoryBytes, bytes))
+        .column("connections held", |cell| bare(cell, Figure::EstablishedConnections, thousands))
+        .markdown()
 }
 
+/// The comparisons of a workload that say something: with a background load the CPU time is that of both loads.
 fn comparisons(run: &Run, workload: &str) -> String {
-    let headers = "requested/s | servers | ratio of CPU per request | by CPU per request | ratio of p99 | \
-                   ratio of p99 from the send | blocks | resolves";
-    let rows = compared(run, workload).map(|pair| {
-        vec![
-            requested(pair.level),
-            run.pair(pair),
-            ratio(pair.cpu.ratio),
-            cost(pair, run.plan.campaign.margin),
-            dash(pair.p99_ratio, ratio),
-            dash(pair.p99_from_send_ratio, ratio),
-            pair.cpu.blocks.to_string(),
-            resolution(&pair.cpu),
-        ]
-    });
-    format!(
-        "{}\n{PAIRED_RATIOS} At a rate that all servers hold none is saturated, so CPU time for a request is the \
-         fairest comparison. It is judged after {} valid blocks, with a margin of {}; all {} comparisons of the run \
-         and all interim analyses share an error of 5 %. The ratios of p99s are not judged; each interval is right by \
-         itself with 95 %. What the load tool is late by is in both p99s and draws their ratio towards 1; those from \
-         the send are without it.\n{}",
-        Table::of(headers, 2, rows).markdown(),
-        list(&run.summary.block_counts),
-        run.plan.campaign.margin,
-        run.summary.comparisons.len(),
-        compared(run, workload).map(invalid_trials::blocks).collect::<String>(),
-    )
+    let compared = run.summary.comparisons.iter();
+    let compared = compared.filter(|pair| pair.workload == workload && !pair.level.disturbed);
+    Columns::of(2, compared.clone())
+        .column("requested/s", |pair| requested(pair.level))
+        .column("servers", |pair| run.pair(pair))
+        .column("ratio of CPU per request", |pair| ratio(pair.cpu.ratio))
+        .column("by CPU per request", |pair| cost(pair, run.plan.campaign.margin))
+        .column("ratio of p99", |pair| dash(pair.p99_ratio, ratio))
+        .column("ratio of p99 from the send", |pair| dash(pair.p99_from_send_ratio, ratio))
+        .column("blocks", |pair| pair.cpu.blocks)
+        .column("resolves", |pair| resolution(&pair.cpu))
+        .within(|table| {
+            format!(
+                "\n### Comparisons\n\n{table}\n{PAIRED_RATIOS} At a rate that all servers hold none is saturated, so CPU \
+                 time for a request is the fairest comparison. It is judged after {} valid blocks, with a margin of \
+                 {}; all {} comparisons of the run and all interim analyses share an error of 5 %. The ratios of p99s \
+                 are not judged; each interval is right by itself with 95 %. What the load tool is late by is in both \
+                 p99s and draws their ratio towards 1; those from the send are without it.\n{}",
+                list(&run.summary.block_counts),
+                run.plan.campaign.margin,
+                run.summary.comparisons.len(),
+                compared.map(invalid_trials::blocks).collect::<String>(),
+            )
+        })
 }
 
 /// What is known of the cost of a request, or how many blocks would tell.
@@ -227,49 +203,40 @@ fn place(workload: &str, level: Level) -> String {
 
 /// The commands that make a row's figures again.
 pub(super) fn by_hand(run: &Run, servers: &str) -> String {
-    let mut out = format!(
-        "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\nand put the load \
-         of a row on it. The tools' own reports count from the send (vegeta) or from the intended send (oha); `just \
-         tools oha` builds them and says where they are.\n\n```sh\n"
-    );
     let window_ms = run.plan.campaign.window_ms;
     let mix = |workload: &Workload| format!("# a mix, drawn as it is sent: {}", workload.words());
+    let alone = run.plan.levels().into_iter().map(|level| Level { disturbed: false, ..level });
+    let mut levels: Vec<Level> = Vec::new();
+    for level in alone {
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    let mut loads = Vec::new();
     for workload in run.measured_workloads() {
-        let mut shown = Vec::new();
-        for level in run.plan.levels() {
-            let alone = Level { disturbed: false, ..level };
-            if !shown.contains(&alone) {
-                for (of, server) in commands::loaded_alike(run) {
-                    let command = commands::open_load(run, server, workload, alone, window_ms);
-                    let command = command.unwrap_or_else(|| mix(workload));
-                    let _ = writeln!(out, "# {}{of}\n{command}", place(&workload.name, alone));
-                }
-                shown.push(alone);
+        for level in &levels {
+            for (of, server) in commands::loaded_alike(run) {
+                let command = commands::open_load(run, server, workload, *level, window_ms);
+                let what = format!("{}{of}", place(&workload.name, *level));
+                loads.push((what, command.unwrap_or_else(|| mix(workload))));
             }
         }
     }
     let background = of(run).and_then(|open| open.background.as_ref());
-    let other = background.and_then(|other| {
-        Some((other, run.plan.workloads.iter().find(|workload| workload.name == other.workload)?))
-    });
-    if let Some((other, workload)) = other {
+    let background = background.and_then(|other| {
+        let workload = run.plan.workloads.iter().find(|workload| workload.name == other.workload)?;
         let duration_ms = other.for_ms.unwrap_or(window_ms - other.from_ms);
-        let level =
-            Level { connections: other.connections, rate: other.rate, tool: other.tool, ..Level::default() };
-        let command = match other.rate {
-            Some(_) => {
-                commands::open_load(run, None, workload, level, duration_ms).unwrap_or_else(|| mix(workload))
-            }
-            None => commands::load(run, None, workload, other.connections),
+        let Background { connections, rate, tool, .. } = *other;
+        let level = Level { connections, rate, tool, ..Level::default() };
+        let command = match rate {
+            Some(_) => commands::open_load(run, None, workload, level, duration_ms),
+            None => Some(commands::load(run, None, workload, connections)),
         };
-        let _ = writeln!(
-            out,
-            "# in the background, from {} of the window for {}: {}\n{command}",
-            time_us(other.from_ms as f64 * 1e3),
-            time_us(duration_ms as f64 * 1e3),
-            workload.name
-        );
-    }
-    let _ = writeln!(out, "```\n\nThe whole run: `{}`.", run.conditions.command);
-    out
+        let (from, length) = (time_ms(other.from_ms), time_ms(duration_ms));
+        let what = format!("in the background, from {from} of the window for {length}: {}", workload.name);
+        Some((what, command.unwrap_or_else(|| mix(workload))))
+    });
+    let load = "and put the load of a row on it. The tools' own reports count from the send (vegeta) or from the \
+        intended send (oha); `just tools oha` builds them and says where they are.";
+    two_terminals(run, servers, load, loads.into_iter().chain(background))
 }

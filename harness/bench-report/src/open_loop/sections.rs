@@ -1,11 +1,10 @@
 //! What only an open loop shows next to its tables: isolation from a background load, recovery from an overload, and
 //! whether the load tools agree.
 
-use std::fmt::Write;
-
 use super::super::Run;
+use super::super::columns::Columns;
 use super::super::format::{
-    Table, at, bullets, count, counted, dash, known, ratio, sections as joined, thousands, time_us,
+    at, bullets, count, counted, dash, known, ratio, sections as joined, spanned, thousands, time_ms, time_us,
 };
 use bench_analysis::open_loop::{AGREEMENT, Agreement, Recovery};
 use bench_model::config::Background;
@@ -51,62 +50,55 @@ fn background(run: &Run) -> Option<&Background> {
 }
 
 /// The other load, in words.
-fn other_load(background: &Background) -> String {
-    let (workload, connections) =
-        (&background.workload, counted(background.connections.into(), "connection"));
-    match background.rate {
-        Some(rate) => {
-            format!("{workload} at {} requests/s by {}", count(rate.into()), background.tool.name())
+fn other_load(Background { workload, connections, rate, tool, .. }: &Background) -> String {
+    match rate {
+        Some(rate) => format!("{workload} at {} requests/s by {}", count((*rate).into()), tool.name()),
+        None => {
+            let connections = counted((*connections).into(), "connection");
+            format!("{workload} by {connections} in a closed loop (bombardier)")
         }
-        None => format!("{workload} by {connections} in a closed loop (bombardier)"),
     }
 }
 
 fn isolation(run: &Run) -> String {
-    let (found, Some(other)) = (&run.summary.isolation, background(run)) else { return String::new() };
-    if found.is_empty() {
-        return String::new();
-    }
-    let headers = "request | server | median from the send, times | p99 from the send, times | \
-                   p99 from the intended send, times | other load sent/s | of it answered";
+    let Some(other) = background(run) else { return String::new() };
     let shown = |estimate: Option<Estimate>| known(estimate, "not measured", ratio);
-    let rows = found.iter().map(|found| {
-        vec![
-            at(&found.workload, found.level),
-            run.label(&found.server).to_owned(),
-            shown(found.p50_from_send_ratio),
-            shown(found.p99_from_send_ratio),
-            shown(found.p99_ratio),
-            dash(found.other_per_s, |rate| thousands(rate.value)),
-            dash(found.other_answered, percent),
-        ]
-    });
-    format!(
-        "## Isolation\n\nHow many times as long a request takes with {} in the background on the same server; paired \
-         by block, each interval is right by itself with 95 %. What the load tool is late by is in both latencies \
-         from the intended send and draws their ratio towards 1; those from the send are without it.{}\n\n{}",
-        other_load(other),
-        of_ceiling(run),
-        Table::of(headers, 2, rows).markdown()
-    )
+    Columns::of(2, &run.summary.isolation)
+        .column("request", |found| at(&found.workload, found.level))
+        .column("server", |found| run.label(&found.server))
+        .column("median from the send, times", |found| shown(found.p50_from_send_ratio))
+        .column("p99 from the send, times", |found| shown(found.p99_from_send_ratio))
+        .column("p99 from the intended send, times", |found| shown(found.p99_ratio))
+        .column("other load sent/s", |found| dash(found.other_per_s, |rate| thousands(rate.value)))
+        .column("of it answered", |found| dash(found.other_answered, percent))
+        .within(|table| {
+            format!(
+                "## Isolation\n\nHow many times as long a request takes with {} in the background on the same server; \
+                 paired by block, each interval is right by itself with 95 %. What the load tool is late by is in both \
+                 latencies from the intended send and draws their ratio towards 1; those from the send are without \
+                 it.{}\n\n{table}",
+                other_load(other),
+                of_ceiling(run),
+            )
+        })
 }
 
 /// How a window's stops went, where there are any.
 fn stalls(run: &Run) -> String {
     let Some(stall) = super::of(run).and_then(|open| open.stall) else { return String::new() };
-    let counts =
-        run.summary.cells.iter().filter_map(|cell| cell.figure(Figure::Stalls)).map(|count| count.value);
-    let (least, most) =
-        counts.fold((f64::INFINITY, 0.0_f64), |(least, most), count| (least.min(count), most.max(count)));
+    let counts = run.summary.cells.iter().filter_map(|cell| cell.figure(Figure::Stalls));
+    let (least, most) = counts.fold((f64::INFINITY, 0.0_f64), |(least, most), count| {
+        (least.min(count.value), most.max(count.value))
+    });
     if most < 1.0 {
         return String::new();
     }
-    let least = if least < most { format!("{least:.0} to ") } else { String::new() };
     format!(
-        "## Stops\n\nThe kernel held the server still for {} every {}: {least}{most:.0} times in a window of {}.\n",
-        time_us(stall.for_ms as f64 * 1e3),
-        time_us(stall.every_ms as f64 * 1e3),
-        time_us(run.plan.campaign.window_ms as f64 * 1e3)
+        "## Stops\n\nThe kernel held the server still for {} every {}: {} times in a window of {}.\n",
+        time_ms(stall.for_ms),
+        time_ms(stall.every_ms),
+        spanned((least, most), |count| format!("{count:.0}")),
+        time_ms(run.plan.campaign.window_ms)
     )
 }
 
@@ -125,125 +117,97 @@ fn percent(share: Estimate) -> String {
 
 fn recovery(run: &Run) -> String {
     let (found, Some(other)) = (&run.summary.recovery, background(run)) else { return String::new() };
-    if found.is_empty() {
-        return String::new();
-    }
-    let headers = "request | server | highest p99 before | overload, requests/s | of the overload answered in time | \
-                   connections held at most | turned away by a full listen queue | highest p99 in the overload | \
-                   of its requests answered in time | back at its old level after | trials";
+    let cell = |of: &Recovery| run.summary.cell(&of.server, &of.workload, of.level);
+    let held = |of: &Recovery| cell(of)?.figure(Figure::EstablishedConnections);
+    let turned_away = |of: &Recovery| {
+        let cell = cell(of)?;
+        Some(cell.listen_overflows? as f64 / cell.completed.max(1) as f64)
+    };
     let time = |estimate: Option<Estimate>| dash(estimate, |estimate| time_us(estimate.value));
-    let rows = found.iter().map(|recovery| {
-        let cell = run.summary.cell(&recovery.server, &recovery.workload, recovery.level);
-        let held = cell.and_then(|cell| cell.figure(Figure::EstablishedConnections));
-        let turned_away =
-            cell.and_then(|cell| Some(cell.listen_overflows? as f64 / cell.completed.max(1) as f64));
-        vec![
-            at(&recovery.workload, recovery.level),
-            run.label(&recovery.server).to_owned(),
-            time(recovery.before_us),
-            dash(recovery.overload_per_s, |rate| thousands(rate.value)),
-            dash(recovery.overload_answered, percent),
-            dash(held, |held| thousands(held.value)),
-            dash(turned_away, thousands),
-            time(recovery.peak_us),
-            dash(recovery.answered, percent),
-            after(recovery),
-            recovery.after_ms.len().to_string(),
-        ]
-    });
-    let ended_ms = other.from_ms + other.for_ms.unwrap_or_default();
-    format!(
-        "## Recovery\n\nFrom {} to {} of the window the same server also gets {}. A server is back where p99 is no \
-         higher than it was at any time before, and stays so for a second. Connections that found the listen queue \
-         full are a trial's, on average; they count each try. *Of its requests* are those of {} that were due in the \
-         overload.{}\n\n{}\n![p99 through the window](recovery.svg)\n\n\
-         99th percentile of each part of the window, by when requests were to be sent; medians over trials.\n",
-        time_us(other.from_ms as f64 * 1e3),
-        time_us(ended_ms as f64 * 1e3),
-        other_load(other),
-        found.first().map_or("the measured load", |found| &found.workload),
-        of_ceiling(run),
-        Table::of(headers, 2, rows).markdown()
-    )
+    let whole = |estimate: Option<Estimate>| dash(estimate, |estimate| thousands(estimate.value));
+    Columns::of(2, found)
+        .column("request", |of| at(&of.workload, of.level))
+        .column("server", |of| run.label(&of.server))
+        .column("highest p99 before", |of| time(of.before_us))
+        .column("overload, requests/s", |of| whole(of.overload_per_s))
+        .column("of the overload answered in time", |of| dash(of.overload_answered, percent))
+        .column("connections held at most", |of| whole(held(of)))
+        .column("turned away by a full listen queue", |of| dash(turned_away(of), thousands))
+        .column("highest p99 in the overload", |of| time(of.peak_us))
+        .column("of its requests answered in time", |of| dash(of.answered, percent))
+        .column("back at its old level after", |of| after(of))
+        .column("trials", |of| of.after_ms.len())
+        .within(|table| {
+            format!(
+                "## Recovery\n\nFrom {} to {} of the window the same server also gets {}. A server is back where p99 is \
+                 no higher than it was at any time before, and stays so for a second. Connections that found the \
+                 listen queue full are a trial's, on average; they count each try. *Of its requests* are those of {} \
+                 that were due in the overload.{}\n\n{table}\n![p99 through the window](recovery.svg)\n\n99th percentile \
+                 of each part of the window, by when requests were to be sent; medians over trials.\n",
+                time_ms(other.from_ms),
+                time_ms(other.from_ms + other.for_ms.unwrap_or_default()),
+                other_load(other),
+                known(found.first(), "the measured load", |found| found.workload.clone()),
+                of_ceiling(run),
+            )
+        })
 }
 
 /// How long after the overload: the median of the trials in which it came back, and their ends.
 fn after(recovery: &Recovery) -> String {
-    let known: Vec<f64> = recovery.after_ms.iter().copied().flatten().collect();
-    let never = recovery.after_ms.len() - known.len();
-    let mut text = match median(&known) {
-        None if recovery.after_ms.is_empty() => "not measured".to_owned(),
-        None => "not within the window".to_owned(),
-        Some(middle) => {
-            let low = known.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = known.iter().copied().fold(0.0, f64::max);
-            format!("after {} ({} to {})", ms(middle.value), ms(low), ms(high))
-        }
+    let Recovery { after_ms, .. } = recovery;
+    let known: Vec<f64> = after_ms.iter().copied().flatten().collect();
+    let Some(middle) = median(&known) else {
+        return if after_ms.is_empty() { "not measured" } else { "not within the window" }.to_owned();
     };
-    if never > 0 && !known.is_empty() {
-        let _ = write!(text, "; not within the window in {never} of {}", recovery.after_ms.len());
-    }
-    text
-}
-
-fn ms(value: f64) -> String {
-    if value <= 0.0 {
-        return "0 ms".to_owned();
-    }
-    time_us(value * 1e3)
+    let ms = |value: f64| if value <= 0.0 { "0 ms".to_owned() } else { time_us(value * 1e3) };
+    let low = known.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = known.iter().copied().fold(0.0, f64::max);
+    let never = match after_ms.len() - known.len() {
+        0 => String::new(),
+        never => format!("; not within the window in {never} of {}", after_ms.len()),
+    };
+    format!("after {} ({} to {}){never}", ms(middle.value), ms(low), ms(high))
 }
 
 fn agreement(run: &Run) -> String {
     let found = &run.summary.agreement;
-    if found.is_empty() {
-        return String::new();
-    }
-    let headers = "request | server | tool | median from the send | ratio of medians | agree | median on the wire | \
-                   ratio on the wire | the tool adds | ratio of rates sent";
     let shown = |estimate: Option<Estimate>| known(estimate, "not measured", ratio);
     let time = |estimate: Option<Estimate>| dash(estimate, |time| time_us(time.value));
-    let rows = found.iter().map(|agreement| {
-        let agree = match agreement.holds() {
-            _ if agreement.level.tool == agreement.against => "reference",
-            Some(true) => "yes",
-            Some(false) => "**no**",
-            None => "not measured",
-        };
-        vec![
-            at(&agreement.workload, agreement.level),
-            run.label(&agreement.server).to_owned(),
-            agreement.level.tool.name().to_owned(),
-            time(agreement.p50_us),
-            shown(agreement.ratio),
-            agree.to_owned(),
-            time(agreement.wire_us),
-            shown(agreement.wire_ratio),
-            time(agreement.tool_us),
-            shown(agreement.rate_ratio),
-        ]
-    });
-    format!(
-        "## Do the load tools agree?\n\nThe same server at the same rate, loaded by each tool in turn. The median \
-         from the send is what all of them know; tools agree where it differs by no more than {:.0} %. *On the wire* \
-         is from a request's first segment on the loopback interface to its answer's first, by a clock that is no \
-         tool's; what a tool's median has beyond that it adds itself. bombardier held to a rate stays a closed loop: \
-         it does not report when a request was to be sent.\n\n{}{}",
-        AGREEMENT * 100.0,
-        Table::of(headers, 3, rows).markdown(),
-        why_they_differ(run, found)
-    )
+    let agree = |of: &Agreement| match of.holds() {
+        _ if of.level.tool == of.against => "reference",
+        Some(true) => "yes",
+        Some(false) => "**no**",
+        None => "not measured",
+    };
+    Columns::of(3, found)
+        .column("request", |of| at(&of.workload, of.level))
+        .column("server", |of| run.label(&of.server))
+        .column("tool", |of| of.level.tool.name())
+        .column("median from the send", |of| time(of.p50_us))
+        .column("ratio of medians", |of| shown(of.ratio))
+        .column("agree", |of| agree(of))
+        .column("median on the wire", |of| time(of.wire_us))
+        .column("ratio on the wire", |of| shown(of.wire_ratio))
+        .column("the tool adds", |of| time(of.tool_us))
+        .column("ratio of rates sent", |of| shown(of.rate_ratio))
+        .within(|table| {
+            format!(
+                "## Do the load tools agree?\n\nThe same server at the same rate, loaded by each tool in turn. The \
+                 median from the send is what all of them know; tools agree where it differs by no more than {:.0} %. \
+                 *On the wire* is from a request's first segment on the loopback interface to its answer's first, by a \
+                 clock that is no tool's; what a tool's median has beyond that it adds itself. bombardier held to a \
+                 rate stays a closed loop: it does not report when a request was to be sent.\n\n{table}{}",
+                AGREEMENT * 100.0,
+                why_they_differ(run, found)
+            )
+        })
 }
 
 /// Where tools don't agree, what the wire says of it.
 fn why_they_differ(run: &Run, found: &[Agreement]) -> String {
-    let differ: Vec<&Agreement> = found
-        .iter()
-        .filter(|agreement| agreement.level.tool != agreement.against && agreement.holds() == Some(false))
-        .collect();
-    if differ.is_empty() {
-        return String::new();
-    }
-    let line = |agreement: &Agreement| {
+    let is_apart = |of: &&Agreement| of.level.tool != of.against && of.holds() == Some(false);
+    let lines = bullets(found.iter().filter(is_apart).map(|agreement| {
         let Agreement { server, workload, level, against, .. } = agreement;
         let reference = found.iter().find(|other| {
             other.level == Level { tool: *against, ..*level }
@@ -258,10 +222,12 @@ fn why_they_differ(run: &Run, found: &[Agreement]) -> String {
             )
         });
         format!("**{tool} against {other}**, {}, {}: {why}", run.label(server), at(workload, *level))
-    };
+    }));
+    if lines.is_empty() {
+        return lines;
+    }
     format!(
-        "\nWhere they don't agree:\n\n{}\nMedians of different tools don't compare where they don't agree.\n",
-        bullets(differ.into_iter().map(line))
+        "\nWhere they don't agree:\n\n{lines}\nMedians of different tools don't compare where they don't agree.\n"
     )
 }
 
@@ -275,10 +241,9 @@ fn parts(agreement: &Agreement, reference: &Agreement) -> Option<String> {
     let sign = |us: f64, more: &'static str, less: &'static str| {
         format!("{} {}", time_us(us.abs()), if us < 0.0 { less } else { more })
     };
-    let mostly = if wire_us.abs() > (adds_us - other_adds_us).abs() {
-        format!("mostly that {tool} sends in another rhythm, or takes the server's processors")
-    } else {
-        "mostly the tools' own work".to_owned()
+    let mostly = match wire_us.abs() > (adds_us - other_adds_us).abs() {
+        true => format!("mostly that {tool} sends in another rhythm, or takes the server's processors"),
+        false => "mostly the tools' own work".to_owned(),
     };
     Some(format!(
         "its median is {}. On the wire the server answers it {}; {tool} itself adds {}, {other} {}: {mostly}.",

@@ -2,79 +2,51 @@
 
 use std::collections::BTreeSet;
 
-use super::{Table, connecting_at, count, dash, thousands, time_us};
+use super::{Columns, connecting_at, count, dash, groups, joined, known, time_ms};
 use bench_analysis::threshold::{ConnectingAt, SearchSummary, ThresholdSummary};
 use bench_model::config::Tuning;
 
 /// How long connecting took, by count and server; empty where that was not recorded.
 pub(super) fn table(summary: &ThresholdSummary) -> String {
-    let known = || summary.searches.iter().filter(|search| !search.connecting.is_empty());
-    let mut servers: Vec<&str> = Vec::new();
-    let mut groups: BTreeSet<(&str, Option<&str>, &str)> = BTreeSet::new();
-    let group_of = |search: &SearchSummary| search.searched.tuning.map(Tuning::flag);
-    for search in known() {
-        if !servers.contains(&search.searched.base.as_str()) {
-            servers.push(&search.searched.base);
-        }
-        groups.insert((&search.searched.workload, group_of(search), search.searched.client.name()));
-    }
-    if servers.is_empty() {
-        return String::new();
-    }
-    let headers: Vec<&str> =
-        ["request", "settings", "client", "connections"].into_iter().chain(servers.iter().copied()).collect();
-    let mut table = Table::new(&headers, 3);
-    for (workload, tuning, client) in groups {
-        let of = |server: &str| {
-            known().find(|search| {
-                let searched = &search.searched;
-                (searched.workload.as_str(), group_of(search), searched.client.name())
-                    == (workload, tuning, client)
-                    && searched.base == server
-            })
-        };
-        let searches: Vec<Option<&SearchSummary>> = servers.iter().map(|server| of(server)).collect();
-        let counts: BTreeSet<u32> = searches
-            .iter()
-            .flatten()
-            .flat_map(|search| &search.connecting)
-            .map(|at| at.connections)
-            .collect();
-        for connections in counts {
-            let mut row =
-                vec![workload.to_owned(), tuning.unwrap_or("its own").to_owned(), client.to_owned()];
-            row.push(count(connections));
-            row.extend(searches.iter().map(|search| {
-                let at = search.and_then(|search| connecting_at(search, connections));
-                dash(at, connected)
-            }));
-            table.row(row);
-        }
-    }
-    format!(
-        "\n### How long connecting takes\n\nUntil the server held 99 % of the connections, from the load tool's \
-         start: the median over the trials at a count. In brackets what went wrong meanwhile: trials in which it took \
-         longer than allowed and the most that they held, requests that failed because no connection could be made, \
-         and connection attempts that found the listen queue full.\n\n{}",
-        table.markdown()
-    )
+    let recorded: Vec<&SearchSummary> =
+        summary.searches.iter().filter(|search| !search.connecting.is_empty()).collect();
+    let place = |search: &SearchSummary| {
+        let searched = &search.searched;
+        (searched.workload.clone(), searched.tuning.map(Tuning::flag), searched.client.name())
+    };
+    let rows = recorded
+        .iter()
+        .flat_map(|search| search.connecting.iter().map(move |at| (place(search), at.connections)));
+    let rows: BTreeSet<_> = rows.collect();
+    let servers = groups(&recorded, |search| &search.searched.base).into_iter();
+    Columns::of(3, rows)
+        .column("request", |((workload, ..), _)| workload.clone())
+        .column("settings", |((_, tuning, _), _)| tuning.unwrap_or("its own"))
+        .column("client", |((.., client), _)| *client)
+        .column("connections", |(_, connections)| count(*connections))
+        .columns(servers, |(of, connections), searches| {
+            let search = searches.iter().find(|search| place(search) == *of);
+            dash(search.and_then(|search| connecting_at(search, *connections)), connected)
+        })
+        .within(|table| {
+            format!(
+                "\n### How long connecting takes\n\nUntil the server held 99 % of the connections, from the load \
+                 tool's start: the median over the trials at a count. In brackets what went wrong meanwhile: trials in \
+                 which it took longer than allowed and the most that they held, requests that failed because no \
+                 connection could be made, and connection attempts that found the listen queue full.\n\n{table}"
+            )
+        })
 }
 
 /// How long connecting took at one count, and what went wrong.
 fn connected(at: &ConnectingAt) -> String {
-    let allowed = || format!("over {}", time_us(at.allowed_ms as f64 * 1e3));
-    let time = at.median_ms.map_or_else(allowed, |median_ms| time_us(median_ms as f64 * 1e3));
-    let mut wrong = Vec::new();
-    if at.short > 0 {
-        let held =
-            at.held.map_or_else(String::new, |held| format!(", at most {} held", thousands(held as f64)));
-        wrong.push(format!("not in {} of {}{held}", at.short, at.trials));
-    }
-    if at.failed > 0 {
-        wrong.push(format!("{} failed", thousands(at.failed as f64)));
-    }
-    if let Some(dropped) = at.dropped.filter(|dropped| *dropped > 0) {
-        wrong.push(format!("{} dropped", thousands(dropped as f64)));
-    }
-    if wrong.is_empty() { time } else { format!("{time} ({})", wrong.join("; ")) }
+    let time = at.median_ms.map_or_else(|| format!("over {}", time_ms(at.allowed_ms)), time_ms);
+    let held = known(at.held, "", |held| format!(", at most {} held", count(held)));
+    let wrong = [
+        (at.short > 0).then(|| format!("not in {} of {}{held}", at.short, at.trials)),
+        (at.failed > 0).then(|| format!("{} failed", count(at.failed))),
+        at.dropped.filter(|dropped| *dropped > 0).map(|dropped| format!("{} dropped", count(dropped))),
+    ];
+    let wrong = joined(wrong.into_iter().flatten(), "; ");
+    if wrong.is_empty() { time } else { format!("{time} ({wrong})") }
 }

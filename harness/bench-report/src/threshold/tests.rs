@@ -93,7 +93,7 @@ fn a_count_that_was_not_held_does_not_pass() {
          established within 10.0 s, while server and load tool used 1.96 cores"
     );
     search.connecting[1].dropped = Some(53);
-    assert!(notes_of(&search).join("; ").contains("and 53 connection attempts found the listen queue full"));
+    assert!(notes(&search).join("; ").contains("and 53 connection attempts found the listen queue full"));
 }
 
 #[test]
