@@ -5,7 +5,7 @@ mod tables;
 
 use super::Run;
 use super::charts::{Chart, Heat, Picture, Tile, heat_chart};
-use super::format::{bullets, count, counted, list, percent, thousands, time_us};
+use super::format::{bullets, count, counted, known, list, percent, sections, thousands, time_ms};
 use bench_analysis::sizes::{BoxVerdict, FULL, SizedCell, SizesSummary, THROTTLED};
 use bench_model::config::{SizedBox, Sizes};
 
@@ -23,46 +23,34 @@ fn rate(rate: u32) -> String {
     format!("{}/s", thousands(rate.into()))
 }
 
-/// Why a box holds no more, in words; a throttled server is not called slow.
-fn words(verdict: BoxVerdict) -> String {
-    let share = |share| percent(share);
-    match verdict {
-        BoxVerdict::HoldsAll => "holds the highest rate tried".to_owned(),
+/// Why a box holds no more: in a word for a heat map, and in words; a throttled server is not called slow.
+fn words(verdict: BoxVerdict) -> (&'static str, String) {
+    let (word, words) = match verdict {
+        BoxVerdict::HoldsAll => ("held all", "holds the highest rate tried"),
         BoxVerdict::OutOfMemory { kills } => {
-            format!("**out of memory**: killed in {} of its windows", count(kills as u64))
+            let kills = count(kills as u64);
+            return ("memory", format!("**out of memory**: killed in {kills} of its windows"));
         }
-        BoxVerdict::Throttled { share: of } => {
-            format!("**throttled**, not slow: its quota was used up in {} of the periods", share(of))
+        BoxVerdict::Throttled { share } => {
+            let share = percent(share);
+            let words = format!("**throttled**, not slow: its quota was used up in {share} of the periods");
+            return ("throttled", words);
         }
-        BoxVerdict::SetFull { share: of } => format!("**its processors were full** ({})", share(of)),
-        BoxVerdict::MachineFull { share: of } => {
-            format!(
-                "the machine was full ({}), which it shares with the load tool and other processes",
-                share(of)
-            )
+        BoxVerdict::SetFull { share } => {
+            return ("CPU full", format!("**its processors were full** ({})", percent(share)));
         }
-        BoxVerdict::ToolLimited => "the load tool sent no more".to_owned(),
+        BoxVerdict::MachineFull { share } => {
+            let of = "which it shares with the load tool and other processes";
+            return ("machine full", format!("the machine was full ({}), {of}", percent(share)));
+        }
+        BoxVerdict::ToolLimited => ("tool", "the load tool sent no more"),
         BoxVerdict::NotMeasured => {
-            "**not measured**: no window gave a figure; see the trials without one".to_owned()
+            ("no figure", "**not measured**: no window gave a figure; see the trials without one")
         }
-        BoxVerdict::Slow => "**slow**: it missed the level with processors free, and unthrottled".to_owned(),
-        BoxVerdict::Open => "not ended".to_owned(),
-    }
-}
-
-/// The same in a word, for a heat map.
-const fn word(verdict: BoxVerdict) -> &'static str {
-    match verdict {
-        BoxVerdict::HoldsAll => "held all",
-        BoxVerdict::OutOfMemory { .. } => "memory",
-        BoxVerdict::Throttled { .. } => "throttled",
-        BoxVerdict::SetFull { .. } => "CPU full",
-        BoxVerdict::MachineFull { .. } => "machine full",
-        BoxVerdict::ToolLimited => "tool",
-        BoxVerdict::NotMeasured => "no figure",
-        BoxVerdict::Slow => "slow",
-        BoxVerdict::Open => "open",
-    }
+        BoxVerdict::Slow => ("slow", "**slow**: it missed the level with processors free, and unthrottled"),
+        BoxVerdict::Open => ("open", "not ended"),
+    };
+    (word, words.to_owned())
 }
 
 /// The smallest box in which a server holds a rate, with the campaign's threads.
@@ -88,14 +76,11 @@ pub fn headline(run: &Run) -> String {
         for server in &run.plan.servers {
             let boxes = sizes.to_hold.iter().map(|wanted| {
                 let smallest = smallest(sizes, found, &server.name, workload, *wanted);
-                let of = smallest.map_or_else(|| "none of these boxes".to_owned(), SizedBox::words);
+                let of = known(smallest, "none of these boxes", SizedBox::words);
                 format!("{} in {of}", rate(*wanted))
             });
-            lines.push(format!(
-                "**{}**, {workload}: the smallest box holds {}.",
-                server.label(),
-                list(boxes)
-            ));
+            let boxes = list(boxes);
+            lines.push(format!("**{}**, {workload}: the smallest box holds {boxes}.", server.label()));
         }
     }
     let of_kind = |is: fn(&BoxVerdict) -> bool| found.cells.iter().filter(|cell| is(&cell.verdict)).count();
@@ -125,26 +110,21 @@ fn level(sizes: &Sizes) -> String {
 pub fn section(run: &Run) -> String {
     let Some((sizes, found)) = of(run) else { return String::new() };
     let pictures: Vec<String> = pictures(run).iter().map(Picture::markdown).collect();
-    let mut parts = vec![
+    let failed = match found.failed.as_slice() {
+        [] => String::new(),
+        failed => format!("### Trials without a figure\n\n{}", bullets(failed.iter().cloned())),
+    };
+    sections([
         format!("## Sizes\n\n{}\n", explanation(run, sizes)),
         pictures.join("\n"),
-        under("The smallest box that holds a rate", tables::smallest_boxes(run, sizes, found)),
-        under("What a million requests cost", tables::costs(run, sizes, found)),
-        under("Every box", tables::every_box(run, sizes, found)),
-        under("At the same rates", tables::at_same_rates(run, sizes, found)),
-        under("The server's own number of threads", tables::own_threads(run, sizes, found)),
-        under("A quota against a set of processors", tables::against_sets(run, sizes, found)),
-    ];
-    if !found.failed.is_empty() {
-        parts.push(format!("### Trials without a figure\n\n{}", bullets(found.failed.iter().cloned())));
-    }
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
-}
-
-/// A table with its notes under a heading; nothing where it is empty.
-fn under(heading: &str, text: String) -> String {
-    if text.is_empty() { text } else { format!("### {heading}\n\n{text}") }
+        tables::smallest_boxes(run, sizes, found),
+        tables::costs(run, sizes, found),
+        tables::every_box(run, sizes, found),
+        tables::at_same_rates(run, sizes, found),
+        tables::own_threads(run, sizes, found),
+        tables::against_sets(run, sizes, found),
+        failed,
+    ])
 }
 
 fn explanation(run: &Run, sizes: &Sizes) -> String {
@@ -159,7 +139,7 @@ fn explanation(run: &Run, sizes: &Sizes) -> String {
         run.plan.campaign.tool.name(),
         counted(sizes.connections.into(), "connection"),
         if sizes.windows_to_hold == 1 { "one of two" } else { "two of at most three" },
-        time_us(run.plan.campaign.window_ms as f64 * 1e3),
+        time_ms(run.plan.campaign.window_ms),
         level(sizes),
         percent(THROTTLED),
         percent(FULL),
@@ -187,8 +167,8 @@ fn heat(run: &Run, sizes: &Sizes, found: &SizesSummary, workload: &str) -> Chart
         let held = cell.held.map_or(0.0, f64::from);
         // By powers, as the rates rise.
         let share = if held > 0.0 { (held / least).ln() / (most / least).ln() } else { 0.0 };
-        let shown = cell.held.map_or_else(|| "none".to_owned(), |held| thousands(held.into()));
-        Tile { share, text: format!("{shown}, {}", word(cell.verdict)) }
+        let shown = known(cell.held, "none", |held| thousands(held.into()));
+        Tile { share, text: format!("{shown}, {}", words(cell.verdict).0) }
     };
     let columns = run.plan.servers.iter().map(|server| {
         let tiles = sizes.boxes.iter().map(|of| tile(found.cell(&server.name, of, workload)));
