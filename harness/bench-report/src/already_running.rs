@@ -20,22 +20,18 @@ pub fn sharing(run: &Run) -> String {
     };
     let place = match is_on_loopback(at) {
         true => {
-            format!("It shares {cores} cores with the load generator: a rate is what both reach together.")
+            &format!("It shares {cores} cores with the load generator: a rate is what both reach together.")
         }
-        false => "The network between it and the load generator is in every figure.".to_owned(),
+        false => "The network between it and the load generator is in every figure.",
     };
-    let has_cpu = run.summary.cells.iter().any(|cell| cell.figure(Figure::CpuUsPerRequest).is_some());
-    let cpu = match has_cpu {
+    let cpu = match run.summary.cells.iter().any(|cell| cell.figure(Figure::CpuUsPerRequest).is_some()) {
         true => "CPU per request is that of the process that listens at its port.",
         false => {
             "Its CPU time, memory and open files are unknown: no process that the harness may inspect listens there."
         }
     };
-    format!(
-        "{} ran already, at {}, and was not started afresh for each trial. {place} {cpu}",
-        server.label(),
-        at.url
-    )
+    let (server, url) = (server.label(), &at.url);
+    format!("{server} ran already, at {url}, and was not started afresh for each trial. {place} {cpu}")
 }
 
 /// Whether its URL names this machine; no name is looked up for a report.
@@ -52,20 +48,20 @@ fn is_on_loopback(at: &RunningAt) -> bool {
 pub fn notes(run: &Run) -> Vec<String> {
     let Some((server, at)) = alone(run) else { return Vec::new() };
     let load = run.plan.most_load();
-    let mut notes = vec![format!(
+    let bound = format!(
         "Load on {} was bounded: at most {} at one time and {} s in all.",
         server.label(),
         counted(load.connections.into(), "connection"),
         load.seconds
-    )];
-    if !at.own_answers.is_empty() {
-        notes.push(format!(
+    );
+    let own = (!at.own_answers.is_empty()).then(|| {
+        format!(
             "Answers to {} were compared with the server's own answer, given twice before the run, and not with the \
              campaign's ledger, which it does not have.",
             at.own_answers.join(" and ")
-        ));
-    }
-    notes
+        )
+    });
+    [bound].into_iter().chain(own).collect()
 }
 
 /// The server of a run that has one server, which ran already.

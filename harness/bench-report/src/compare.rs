@@ -1,15 +1,16 @@
 //! Two runs for a person and for CI: what differs between them, the ratios, and how far these can be believed. Works
 //! nothing out but words; the numbers are [`bench_analysis::two_runs`]'s.
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 
+use super::columns::Columns;
 use super::differences::{self, warnings};
-use super::format::{Table, at, count, known, list, ratio};
+use super::format::{at, count, known, list, ratio};
 use super::headline::{meanings, with_marks};
 use bench_analysis::two_runs::{Between, Both, Change, Gate, Measured};
-use bench_analysis::{Better, Finding, Mark, Summary, Verdict};
+use bench_analysis::{Better, Finding, Mark, Verdict};
 use bench_model::results::RunFolder;
 
 /// What the judged figures are called, in the order of [`Change::findings`].
@@ -37,29 +38,23 @@ pub fn load(folder: &RunFolder) -> Result<Measured> {
 
 /// The whole comparison.
 pub fn markdown(runs: Both<&Measured>, between: &Between) -> String {
-    let mut out = format!(
-        "# {} after {}\n\nBefore: {}. After: {}. Every ratio is after over before.\n\n",
-        runs.after.name, runs.before.name, runs.before.name, runs.after.name
-    );
-    for warning in warnings(runs, between) {
-        // Writing to a String can't fail, here and below.
-        let _ = writeln!(out, "> **Warning:** {warning}.\n");
-    }
-    let _ = writeln!(out, "## What differs\n\n{}", differences::table(runs).markdown());
-    for (when, name, what) in [
-        ("before", &runs.before.name, &between.unshared.before),
-        ("after", &runs.after.name, &between.unshared.after),
-    ] {
-        if !what.is_empty() {
-            let _ = writeln!(out, "Only {when} ({name}), and so not compared: {}.\n", what.join(", "));
-        }
-    }
-    if let Some(reference) = &between.reference {
-        out.push_str(&relative(between, reference));
-    }
-    out.push_str(&absolute(between));
-    out.push_str(&how_to_read(between));
-    out
+    let Both { before, after } = runs.map(|run| &run.name);
+    let warnings = warnings(runs, between).into_iter();
+    let warnings = warnings.map(|warning| format!("> **Warning:** {warning}.\n\n"));
+    let unshared = [("before", before, &between.unshared.before), ("after", after, &between.unshared.after)];
+    let unshared = unshared.into_iter().filter(|(.., what)| !what.is_empty());
+    let unshared = unshared
+        .map(|(when, name, what)| format!("Only {when} ({name}), and so not compared: {}.\n\n", list(what)));
+    format!(
+        "# {after} after {before}\n\nBefore: {before}. After: {after}. Every ratio is after over before.\n\n\
+         {}## What differs\n\n{}\n{}{}{}{}",
+        warnings.collect::<String>(),
+        differences::table(runs),
+        unshared.collect::<String>(),
+        known(between.reference.as_ref(), "", |reference| relative(between, reference)),
+        absolute(between),
+        how_to_read(between)
+    )
 }
 
 fn relative(between: &Between, reference: &str) -> String {
@@ -68,21 +63,20 @@ fn relative(between: &Between, reference: &str) -> String {
          block, and then the two runs are compared. A machine that is slower as a whole slows both, so it cancels to \
          first order: read this table first. It holds as far as {reference} itself is the same program in both \
          runs.\n\n{}\n{}\n\n",
-        table(between, &between.relative, true).markdown(),
+        table(between, &between.relative, true),
         drift(between, reference)
     )
 }
 
 /// What the reference itself did, which says what the absolute ratios are worth.
 fn drift(between: &Between, reference: &str) -> String {
-    let mut out = format!("{reference} itself, after over before:");
     let of_reference = || between.absolute.iter().filter(|change| change.server == reference);
-    for change in of_reference() {
+    let lines = of_reference().map(|change| {
         let figures = FIGURES.iter().zip(change.findings());
         let figures =
             figures.filter_map(|(name, (_, finding))| Some(format!("{name} {}", ratio(finding?.ratio))));
-        let _ = write!(out, "\n- {}: {}", at(&change.workload, change.level), list(figures));
-    }
+        format!("\n- {}: {}", at(&change.workload, change.level), list(figures))
+    });
     let findings = || of_reference().flat_map(|change| change.findings().map(|(_, finding)| finding));
     let verdict = if findings().all(|finding| finding.is_some_and(is_within)) {
         "That is within the margin everywhere, so the absolute ratios below are evidence too."
@@ -93,7 +87,7 @@ fn drift(between: &Between, reference: &str) -> String {
         "That is not known to be within the margin everywhere, so the absolute ratios below are weak evidence: what \
          they show may be the machine."
     };
-    format!("{out}\n\n{verdict}")
+    format!("{reference} itself, after over before:{}\n\n{verdict}", lines.collect::<String>())
 }
 
 /// Known to differ by no more than the margin.
@@ -108,41 +102,30 @@ fn absolute(between: &Between) -> String {
             "The runs share no ceiling and no baseline, so there is nothing to cancel the machine with.\n\n"
         }
     };
-    let mut out = format!("## Absolute\n\n{why}{}\n", table(between, &between.absolute, false).markdown());
-    let mut marks: Vec<Mark> = between.absolute.iter().flat_map(|change| marks(between, change)).collect();
-    marks.sort_unstable();
-    marks.dedup();
-    if !marks.is_empty() {
-        out += &meanings(marks);
-        out.push('\n');
-    }
-    out
+    let marks: BTreeSet<Mark> = between.absolute.iter().flat_map(|change| marks(between, change)).collect();
+    let end = if marks.is_empty() { "" } else { "\n" };
+    let table = table(between, &between.absolute, false);
+    format!("## Absolute\n\n{why}{table}\n{}{end}", meanings(marks))
 }
 
-fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table {
+fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> String {
     let unit = changes.first().map_or("connections", |change| change.level.unit());
-    let headers = format!(
-        "workload | server | {unit} | ratio of rates | by rate | ratio of CPU per request | by CPU per request | ratio \
-         of p99 | blocks before, after"
-    );
-    let shown = |finding: &Option<Finding>| known(*finding, MISSING, |finding| ratio(finding.ratio));
+    let shown = |finding: Option<Finding>| known(finding, MISSING, |finding| ratio(finding.ratio));
     let said = |finding: &Option<Finding>, verdict: fn(&Finding) -> String| {
-        known(*finding, MISSING, |finding| words(&finding, verdict, more_blocks_help))
+        known(finding.as_ref(), MISSING, |finding| words(finding, verdict, more_blocks_help))
     };
-    let rows = changes.iter().map(|change| {
-        vec![
-            change.workload.clone(),
-            change.server.clone(),
-            count(change.level.amount().into()) + if change.level.disturbed { ", disturbed" } else { "" },
-            with_marks(shown(&change.rate), &marks(between, change)),
-            said(&change.rate, Finding::words),
-            shown(&change.cpu),
-            said(&change.cpu, Finding::cpu_words),
-            known(change.p99_ratio, MISSING, ratio),
-            format!("{}, {}", change.blocks.before, change.blocks.after),
-        ]
-    });
-    Table::of(&headers, 2, rows)
+    let disturbed = |change: &Change| if change.level.disturbed { ", disturbed" } else { "" };
+    Columns::of(2, changes)
+        .column("workload", |change| &change.workload)
+        .column("server", |change| &change.server)
+        .column(unit, |change| count(change.level.amount().into()) + disturbed(change))
+        .column("ratio of rates", |change| with_marks(shown(change.rate), &marks(between, change)))
+        .column("by rate", |change| said(&change.rate, Finding::words))
+        .column("ratio of CPU per request", |change| shown(change.cpu))
+        .column("by CPU per request", |change| said(&change.cpu, Finding::cpu_words))
+        .column("ratio of p99", |change| known(change.p99_ratio, MISSING, ratio))
+        .column("blocks before, after", |change| format!("{}, {}", change.blocks.before, change.blocks.after))
+        .markdown()
 }
 
 /// More blocks narrow what varies from block to block; what changed between the runs stays as it is.
@@ -158,15 +141,10 @@ fn words(finding: &Finding, verdict: fn(&Finding) -> String, more_blocks_help: b
 
 /// What to distrust in a cell of either run.
 fn marks(between: &Between, change: &Change) -> Vec<Mark> {
-    let of = |summary: &Summary| {
-        let cell = summary.cell(&change.server, &change.workload, change.level);
-        cell.map_or_else(Vec::new, |cell| cell.marks.clone())
-    };
-    let mut marks = of(&between.summaries.before);
-    marks.extend(of(&between.summaries.after));
-    marks.sort_unstable();
-    marks.dedup();
-    marks
+    let Both { before, after } = &between.summaries;
+    let cells = [before, after].map(|of| of.cell(&change.server, &change.workload, change.level));
+    let marks: BTreeSet<Mark> = cells.into_iter().flatten().flat_map(|cell| cell.marks.clone()).collect();
+    marks.into_iter().collect()
 }
 
 fn how_to_read(between: &Between) -> String {
@@ -200,55 +178,61 @@ pub fn gate(runs: Both<&Measured>, between: &Between) -> (String, Gate) {
                 .to_owned()
         }
     };
-    let mut out = format!(
-        "before: {}\nafter:  {}\njudged: {} cells by requests/s and CPU per request, {how}; margin {}\n",
-        runs.before.name,
-        runs.after.name,
-        between.judged().len(),
-        between.margin
-    );
-    for warning in warnings(runs, between) {
-        let _ = writeln!(out, "warning: {warning}");
-    }
-    for missing in &between.unshared.before {
-        let _ = writeln!(out, "warning: {missing} is not in the second run and is not judged");
-    }
-    let judgements = judgements(between);
+    let judged = judgements(between);
     let lines = |wanted: Gate| {
-        let lines = judgements.iter().filter(|(gate, _)| *gate == wanted);
+        let lines = judged.iter().filter(|(gate, _)| *gate == wanted);
         lines.map(|(_, line)| line.as_str()).collect::<String>()
     };
-    out.push_str(&lines(Gate::Fails));
+    let unshared = between.unshared.before.iter();
+    let unshared = unshared.map(|missing| format!("{missing} is not in the second run and is not judged"));
+    let warnings = warnings(runs, between).into_iter().chain(unshared);
     let failed = &between.summaries.after.failed;
-    for trial in failed {
-        let _ = writeln!(out, "failed: trial {} of {}: {}", trial.number, trial.server, trial.reason);
-    }
-    out.push_str(&lines(Gate::Open));
-    let worst = judgements.iter().map(|(gate, _)| *gate).max().unwrap_or(Gate::Open);
+    let worst = judged.iter().map(|(gate, _)| *gate).max().unwrap_or(Gate::Open);
     let (gate, verdict) = match worst {
         Gate::Fails => (Gate::Fails, "slower by more than the margin"),
         _ if !failed.is_empty() => (Gate::Fails, "a trial failed"),
         Gate::Open => (Gate::Open, "none is known to be slower, and not all are resolved"),
         Gate::Passes => (Gate::Passes, "none is slower by more than the margin"),
     };
-    let passed = judgements.iter().filter(|(gate, _)| *gate == Gate::Passes).count();
-    let _ = writeln!(out, "{passed} of {} comparisons pass: {verdict}", judgements.len());
+    let failed = failed
+        .iter()
+        .map(|trial| format!("failed: trial {} of {}: {}\n", trial.number, trial.server, trial.reason));
+    let out = format!(
+        "before: {}\nafter:  {}\njudged: {} cells by requests/s and CPU per request, {how}; margin {}\n{}{}{}{}{} of {} \
+         comparisons pass: {verdict}\n",
+        runs.before.name,
+        runs.after.name,
+        between.judged().len(),
+        between.margin,
+        warnings.map(|warning| format!("warning: {warning}\n")).collect::<String>(),
+        lines(Gate::Fails),
+        failed.collect::<String>(),
+        lines(Gate::Open),
+        judged.iter().filter(|(gate, _)| *gate == Gate::Passes).count(),
+        judged.len()
+    );
     (out, gate)
 }
 
 /// Every judged figure of every judged cell, with its line.
 fn judgements(between: &Between) -> Vec<(Gate, String)> {
-    let mut out = Vec::new();
-    for change in between.judged() {
-        let Change { server, workload, level, .. } = change;
-        for (name, (better, finding)) in FIGURES.iter().zip(change.findings()) {
-            let verdict = if better == Better::Less { Finding::cpu_words } else { Finding::words };
-            let shown = known(finding, MISSING, |finding| {
-                format!("{}: {}", ratio(finding.ratio), words(finding, verdict, between.reference.is_some()))
-            });
-            let line = format!("{server} {}: {name} {shown}\n", at(workload, *level));
-            out.push((Gate::of(finding, better), line));
-        }
-    }
-    out
+    let of_change = |change: &Change| {
+        let place = format!("{} {}", change.server, at(&change.workload, change.level));
+        FIGURES
+            .into_iter()
+            .zip(change.findings())
+            .map(|(name, (better, finding))| {
+                let verdict = if better == Better::Less { Finding::cpu_words } else { Finding::words };
+                let shown = known(finding, MISSING, |finding| {
+                    format!(
+                        "{}: {}",
+                        ratio(finding.ratio),
+                        words(finding, verdict, between.reference.is_some())
+                    )
+                });
+                (Gate::of(finding, better), format!("{place}: {name} {shown}\n"))
+            })
+            .collect::<Vec<_>>()
+    };
+    between.judged().iter().flat_map(of_change).collect()
 }

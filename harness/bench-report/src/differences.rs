@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::format::{Table, available, bytes, known};
+use super::columns::Columns;
+use super::format::{available, bytes, known};
 use bench_analysis::two_runs::{Between, Both, Measured};
 use bench_model::config::Placement;
 use bench_model::plan::layouts;
@@ -22,39 +23,30 @@ struct Difference {
 
 /// What must be known before any ratio is believed; each without its full stop.
 pub(super) fn warnings(runs: Both<&Measured>, between: &Between) -> Vec<String> {
-    let mut out: Vec<String> = differences(runs)
-        .into_iter()
-        .filter(|difference| difference.weighs)
-        .map(|Difference { what, values, .. }| {
-            format!("another {what}: {} before, {} after", values.before, values.after)
-        })
-        .collect();
+    let differing = differences(runs).into_iter().filter(|difference| difference.weighs);
+    let differing = differing.map(|Difference { what, values, .. }| {
+        format!("another {what}: {} before, {} after", values.before, values.after)
+    });
+    let mut out: Vec<String> = differing.collect();
     let states =
         [("before", runs.before, &between.summaries.before), ("after", runs.after, &between.summaries.after)];
     for (when, run, summary) in states {
-        let name = &run.name;
-        if summary.left > 0 {
-            out.push(format!(
-                "{name} ({when}) is incomplete: {} trials have run, at least {} are still needed",
-                summary.observed, summary.left
-            ));
-        }
+        let run_is = format!("{} ({when})", run.name);
         let wrong = summary.failed.iter().filter(|trial| trial.kind.wrong_answer).count();
-        if wrong > 0 {
-            out.push(format!("{name} ({when}) has {wrong} trials with a wrong answer"));
-        }
-        if summary.failed.len() > wrong {
-            out.push(format!("{name} ({when}) has {} trials that failed", summary.failed.len() - wrong));
-        }
+        let failed = summary.failed.len() - wrong;
         let requests: u64 = summary.cells.iter().flat_map(|cell| cell.failed_requests.values()).sum();
-        if requests > 0 {
-            out.push(format!("{name} ({when}) has {requests} failed requests, which no rate counts"));
-        }
-        if let Some(commit) = run.conditions.host.commit.as_ref().filter(|commit| commit.ends_with('+')) {
-            out.push(format!(
-                "{name} ({when}): files had changed since commit {commit}; it measured no commit"
-            ));
-        }
+        let commit = run.conditions.host.commit.as_ref().filter(|commit| commit.ends_with('+'));
+        let (observed, left) = (summary.observed, summary.left);
+        let found = [
+            (left > 0).then(|| {
+                format!(" is incomplete: {observed} trials have run, at least {left} are still needed")
+            }),
+            (wrong > 0).then(|| format!(" has {wrong} trials with a wrong answer")),
+            (failed > 0).then(|| format!(" has {failed} trials that failed")),
+            (requests > 0).then(|| format!(" has {requests} failed requests, which no rate counts")),
+            commit.map(|commit| format!(": files had changed since commit {commit}; it measured no commit")),
+        ];
+        out.extend(found.into_iter().flatten().map(|found| run_is.clone() + &found));
     }
     let commits = runs.map(|run| run.conditions.host.commit.as_ref().filter(|commit| !commit.ends_with('+')));
     if commits.before.is_some() && commits.before == commits.after {
@@ -64,25 +56,23 @@ pub(super) fn warnings(runs: Both<&Measured>, between: &Between) -> Vec<String> 
 }
 
 /// What is not the same, as a table.
-pub(super) fn table(runs: Both<&Measured>) -> Table {
-    let row = |Difference { what, values, weighs }| {
-        vec![what, values.before, values.after, if weighs { "**yes**" } else { "" }.to_owned()]
-    };
-    Table::of("what | before | after | may move figures by itself", 3, differences(runs).into_iter().map(row))
+pub(super) fn table(runs: Both<&Measured>) -> String {
+    let table = Columns::of(3, differences(runs))
+        .column("what", |it| it.what.clone())
+        .column("before", |it| it.values.before.clone())
+        .column("after", |it| it.values.after.clone());
+    table.column("may move figures by itself", |it| if it.weighs { "**yes**" } else { "" }).markdown()
 }
 
 /// What is not the same, the commit and the time always first.
 fn differences(runs: Both<&Measured>) -> Vec<Difference> {
-    let facts = runs.map(|run| facts(run));
-    let of_machine =
-        facts.before.into_iter().zip(facts.after).map(|((what, before, weighs), (_, after, _))| Difference {
-            what: what.to_owned(),
-            values: Both { before, after },
-            weighs,
-        });
-    let differs = |difference: &Difference| {
-        difference.values.before != difference.values.after || difference.what == "commit"
-    };
+    let facts = facts(runs.before).into_iter().zip(facts(runs.after));
+    let of_machine = facts.map(|((what, before, weighs), (_, after, _))| Difference {
+        what: what.to_owned(),
+        values: Both { before, after },
+        weighs,
+    });
+    let differs = |it: &Difference| it.values.before != it.values.after || it.what == "commit";
     of_machine.filter(differs).chain(settings(runs)).collect()
 }
 
@@ -96,6 +86,7 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
     let one_core = known(host.one_core.filter(|_| is_pinned), MISSING, |core| core.to_string());
     let ports = known(host.client_ports, MISSING, |(first, last)| format!("{first} to {last}"));
     let precision = known(campaign.precision, "none", |precision| precision.to_string());
+    let layouts = layouts::words(&run.plan);
     let settings = campaign.environment.described(run.plan.threads).into_iter();
     let mut facts: Vec<_> = settings.map(|setting| (setting.name, setting.words, true)).collect();
     facts.extend([
@@ -120,11 +111,7 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
         ("requested precision", precision, false),
         ("most blocks", campaign.max_blocks.to_string(), false),
         ("seed of the order", campaign.seed.to_string(), false),
-        (
-            "layouts of the servers",
-            known(layouts::words(&run.plan), "one of each server", |words| words),
-            true,
-        ),
+        ("layouts of the servers", known(layouts, "one of each server", |words| words), true),
     ]);
     facts
 }
@@ -134,34 +121,31 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
 fn settings(runs: Both<&Measured>) -> Vec<Difference> {
     let mut changed: BTreeMap<(String, String, String), Vec<&str>> = BTreeMap::new();
     for server in &runs.after.plan.servers {
-        let Some(earlier) = runs.before.plan.servers.iter().find(|earlier| earlier.name == server.name)
-        else {
-            continue;
+        let mut found = |what: String, before: String, after: String| {
+            changed.entry((what, before, after)).or_default().push(&server.name);
         };
+        let earlier = runs.before.plan.servers.iter().find(|earlier| earlier.name == server.name);
+        let Some(earlier) = earlier else { continue };
         if earlier.args != server.args {
-            let key = ("command line".to_owned(), earlier.args.join(" "), server.args.join(" "));
-            changed.entry(key).or_default().push(&server.name);
+            found("command line".to_owned(), earlier.args.join(" "), server.args.join(" "));
         }
         let programs = runs.map(|run| run.conditions.programs.get(&server.name));
         if let (Some(before), Some(after)) = (programs.before, programs.after)
             && !before.is_same_build(after)
         {
-            let key = ("build".to_owned(), before.words(), after.words());
-            changed.entry(key).or_default().push(&server.name);
+            found("build".to_owned(), before.words(), after.words());
         }
         let ready = runs.map(|run| run.conditions.servers.get(&server.name).and_then(Value::as_object));
         let (Some(before), Some(after)) = (ready.before, ready.after) else { continue };
         for (key, value) in after {
             if let Some(earlier) = before.get(key).filter(|earlier| *earlier != value) {
-                let key = (format!("setting `{key}`"), earlier.to_string(), value.to_string());
-                changed.entry(key).or_default().push(&server.name);
+                found(format!("setting `{key}`"), earlier.to_string(), value.to_string());
             }
         }
     }
-    let difference = |((what, before, after), servers): ((String, String, String), Vec<&str>)| Difference {
-        what: format!("{what} of {}", servers.join(", ")),
-        values: Both { before, after },
-        weighs: true,
+    let difference = |((what, before, after), servers): ((String, String, String), Vec<&str>)| {
+        let what = format!("{what} of {}", servers.join(", "));
+        Difference { what, values: Both { before, after }, weighs: true }
     };
     changed.into_iter().map(difference).collect()
 }

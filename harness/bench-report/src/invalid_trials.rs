@@ -1,7 +1,6 @@
 //! What the machine or the load tool spoiled: trials that are invalid, and blocks that were lost and run again.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use super::Run;
 use super::format::{capitalised, known, list, load};
@@ -19,8 +18,7 @@ pub(super) fn warnings(run: &Run) -> String {
     for trial in run.invalid() {
         by_cause.entry(trial.kind.lost).or_default().push(trial);
     }
-    let mut out = String::new();
-    for (lost, trials) in by_cause {
+    let warning = |(lost, trials): (Lost, Vec<&InvalidTrial>)| {
         let cause = match lost {
             Lost::ForeignCpu => "another process used the CPU",
             Lost::Steal => "the hypervisor took processor time away",
@@ -28,14 +26,12 @@ pub(super) fn warnings(run: &Run) -> String {
             Lost::ToolFailed | Lost::NotMeasured => lost.words(),
         };
         let (count, s) = (trials.len(), if trials.len() == 1 { "" } else { "s" });
-        // Writing to a String can't fail, here and below.
-        let _ = writeln!(
-            out,
-            "> **{count} trial{s} invalid: {cause}.** {}. They count nowhere; \"What failed\" lists them.\n",
-            capitalised(&named(trials[0]))
-        );
-    }
-    out
+        let first = capitalised(&named(trials[0]));
+        format!(
+            "> **{count} trial{s} invalid: {cause}.** {first}. They count nowhere; \"What failed\" lists them.\n\n"
+        )
+    };
+    by_cause.into_iter().map(warning).collect()
 }
 
 /// Which trial, and why it is invalid.
@@ -77,20 +73,18 @@ pub(super) fn why_none<'a>(
     failed: impl Iterator<Item = &'a FailedTrial>,
     invalid: impl Iterator<Item = &'a InvalidTrial>,
 ) -> String {
-    let of_pair = |server: &String| pair.contains(&server.as_str());
-    let failed = failed.filter(|trial| of_pair(&trial.server));
-    let mut reasons: Vec<(u32, String)> = failed
-        .map(|trial| {
-            (trial.number, format!("in block {} with {}: {}", trial.block, trial.server, trial.reason))
-        })
-        .chain(invalid.filter(|trial| of_pair(&trial.server)).map(|trial| (trial.number, named(trial))))
-        .collect();
+    let failed = failed.map(|trial| {
+        let why = format!("in block {} with {}: {}", trial.block, trial.server, trial.reason);
+        (&trial.server, trial.number, why)
+    });
+    let invalid = invalid.map(|trial| (&trial.server, trial.number, named(trial)));
+    let reasons = failed.chain(invalid).filter(|(server, ..)| pair.contains(&server.as_str()));
+    let mut reasons: Vec<(u32, String)> = reasons.map(|(_, number, why)| (number, why)).collect();
     reasons.sort();
+    let none = "no block has a valid trial of both";
     match reasons.as_slice() {
         [] => "not both have been measured yet, or the CPU time of one is unknown".to_owned(),
-        [(_, only)] => format!("no block has a valid trial of both: {only}"),
-        [(_, first), rest @ ..] => {
-            format!("no block has a valid trial of both: {first}; and {} trials more", rest.len())
-        }
+        [(_, only)] => format!("{none}: {only}"),
+        [(_, first), rest @ ..] => format!("{none}: {first}; and {} trials more", rest.len()),
     }
 }

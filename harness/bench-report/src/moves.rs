@@ -9,18 +9,17 @@ use bench_stats::Estimate;
 
 /// A line for each comparison. For moves without a reason the lines to add to the file of accepted ones end it.
 pub fn text(judgement: &Judgement) -> String {
-    let lines = judgement.comparisons.iter().map(|one| line(judgement, one));
-    let mut out: String = lines.collect();
+    let lines: String = judgement.comparisons.iter().map(|one| line(judgement, one)).collect();
     let moves = judgement.to_accept();
-    if !moves.is_empty() {
-        let lines = toml::to_string(&Accepted { base: String::new(), moves }).unwrap_or_default();
-        let lines = lines.trim_start_matches("base = \"\"\n").trim();
-        out.push_str(&format!(
-            "\nWhere that is meant, add it with its reason to {ACCEPTED}, and quote the reason in \
-             CHANGELOG.md:\n\n{lines}\n"
-        ));
+    if moves.is_empty() {
+        return lines;
     }
-    out
+    let accepted = toml::to_string(&Accepted { base: String::new(), moves }).unwrap_or_default();
+    let accepted = accepted.trim_start_matches("base = \"\"\n").trim();
+    format!(
+        "{lines}\nWhere that is meant, add it with its reason to {ACCEPTED}, and quote the reason in \
+         CHANGELOG.md:\n\n{accepted}\n"
+    )
 }
 
 /// A heading with the answer, and a table with a row for each comparison, in GitHub's Markdown.

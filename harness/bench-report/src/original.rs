@@ -4,12 +4,13 @@
 use anyhow::Result;
 
 use super::Run;
+use super::columns::Columns;
 use super::format::{
-    Table, bullets, counted, dash, known, load, percent, ratio, significant, thousands, time_us,
+    bullets, count, counted, dash, joined, known, list, load, percent, ratio, significant, thousands, time_us,
 };
 use super::headline::compares_nothing;
 use bench_analysis::original::{Printed, Reproduced};
-use bench_model::config::{Branch, CampaignArm, Environment, Original, Overrides};
+use bench_model::config::{Branch, CampaignArm, Environment, Original, OriginalRun, Overrides};
 use bench_model::load::Level;
 
 /// Whether a run repeats the original test, so that its headline is these tables.
@@ -33,13 +34,9 @@ pub(super) fn tables(run: &Run) -> String {
 
 /// The loads that were measured, in the campaign's order.
 pub(super) fn loads(run: &Run) -> Vec<(&str, Level)> {
-    let mut loads: Vec<(&str, Level)> = Vec::new();
-    for found in &run.summary.original {
-        let load = (found.workload.as_str(), found.level);
-        if loads.last() != Some(&load) {
-            loads.push(load);
-        }
-    }
+    let all = run.summary.original.iter().map(|found| (found.workload.as_str(), found.level));
+    let mut loads: Vec<(&str, Level)> = all.collect();
+    loads.dedup();
     loads
 }
 
@@ -59,18 +56,19 @@ pub(super) fn found<'a>(run: &'a Run, arm: &str, workload: &str, level: Level) -
 /// What each arm runs with.
 fn settings(run: &Run) -> String {
     let campaign = &run.plan.campaign;
-    let rows = campaign.arms.iter().map(|arm| {
-        let server = campaign.base(arm).server.clone().unwrap_or_default();
-        let of = known(arm.of.as_ref(), "", |of| format!("as {of}, but "));
-        let own = if arm.settings.is_empty() { "none".to_owned() } else { arm.settings.words() };
-        vec![arm.name.clone(), server, format!("{of}{own}")]
-    });
+    let table = Columns::of(3, &campaign.arms)
+        .column("arm", |arm| &arm.name)
+        .column("server", |arm| campaign.base(arm).server.clone().unwrap_or_default())
+        .column("settings of its own", |arm| {
+            let of = known(arm.of.as_ref(), "", |of| format!("as {of}, but "));
+            of + &if arm.settings.is_empty() { "none".to_owned() } else { arm.settings.words() }
+        });
     format!(
         "Each arm is a server with settings of its own; all others are the environment's: {}. One slot of a chain in \
          twenty is skipped. The walk of a block store is *simulated*: the thread that answers is kept busy for that \
          time.\n\n{}",
         common(&campaign.environment, run.plan.threads),
-        Table::of("arm | server | settings of its own", 3, rows).markdown()
+        table.markdown()
     )
 }
 
@@ -101,73 +99,68 @@ pub(super) const COLUMNS: [Column; 10] = [
     ("connections at work", Printed::at_work, thousands),
 ];
 
-/// Headers of a table with these before and behind the columns.
-fn headers(before: [&'static str; 2], behind: Option<&'static str>) -> Vec<&'static str> {
-    before.into_iter().chain(COLUMNS.map(|(name, ..)| name)).chain(behind).collect()
-}
-
-fn cells(printed: &Printed) -> impl Iterator<Item = String> {
-    COLUMNS.into_iter().map(|(_, figure, write)| dash(figure(printed), write))
-}
-
-/// Here over there, figure by figure.
-fn quotients(here: &Printed, there: &Printed) -> impl Iterator<Item = String> {
-    COLUMNS.into_iter().map(|(_, figure, _)| {
-        let both = figure(here).zip(figure(there).filter(|there| *there > 0.0));
-        dash(both, |(here, there)| format!("{:.2}", here / there))
+/// The columns of figures: of one test, or of one over another.
+fn figures<T>(table: Columns<T>, of: impl Fn(&T) -> (Printed, Option<Printed>)) -> Columns<T> {
+    let columns = COLUMNS.into_iter().map(|(name, figure, write)| (name, (figure, write)));
+    table.columns(columns, |row, (figure, write)| match of(row) {
+        (printed, None) => dash(figure(&printed), write),
+        (here, Some(there)) => {
+            let both = figure(&here).zip(figure(&there).filter(|there| *there > 0.0));
+            dash(both, |(here, there)| format!("{:.2}", here / there))
+        }
     })
 }
 
 /// Each branch and the arms that repeat it.
 fn repeated(run: &Run, original: &Original, workload: &str, level: Level) -> String {
-    let mut table = Table::new(&headers(["branch", "where"], None), 2);
-    for branch in &original.branches {
-        let row = |place: String, cells: Vec<String>| {
-            [branch.title.clone(), place].into_iter().chain(cells).collect()
-        };
+    let rows = original.branches.iter().flat_map(|branch| {
         let arms = bases(run, original).filter(|(_, of)| of.name == branch.name);
-        let here: Vec<&Reproduced> =
-            arms.filter_map(|(arm, _)| found(run, &arm.name, workload, level)).collect();
+        let here: Vec<_> = arms.filter_map(|(arm, _)| found(run, &arm.name, workload, level)).collect();
         let there = branch.run(workload, level.connections).map(Printed::of_original);
-        if let (Some(there), false) = (&there, here.is_empty()) {
-            table.row(row("the original".to_owned(), cells(there).collect()));
-        }
-        for here in here {
+        let first = there.filter(|_| !here.is_empty());
+        let first = first.map(|there| (branch, "the original".to_owned(), (there, None)));
+        let here = here.into_iter().flat_map(move |here| {
             let label = run.label(&here.server);
-            table.row(row(format!("here: {label}"), cells(&here.printed).collect()));
-            if let Some(there) = &there {
-                table.row(row(format!("{label} / the original"), quotients(&here.printed, there).collect()));
-            }
-        }
-    }
+            let over =
+                there.map(|there| (branch, format!("{label} / the original"), (here.printed, Some(there))));
+            [(branch, format!("here: {label}"), (here.printed, None))].into_iter().chain(over)
+        });
+        first.into_iter().chain(here)
+    });
+    let table = Columns::of(2, rows)
+        .column("branch", |(branch, ..)| &branch.title)
+        .column("where", |(_, place, _)| place.clone());
     format!(
         "{}\nRequests/s hold those that failed, as bombardier prints them; answered/s do not. Connections at work are \
          answers a second times the median latency (Little's law): that many were served all the time, and the others \
          waited.\n",
-        table.markdown()
+        figures(table, |(.., printed)| *printed).markdown()
     )
 }
 
 /// Each arm and those that differ from it by one setting.
 fn changes(run: &Run, workload: &str, level: Level) -> String {
-    let mut table = Table::new(&headers(["arm", "change"], Some("CPU µs/request")), 2);
-    let mut effects = Vec::new();
     let campaign = &run.plan.campaign;
-    for arm in &campaign.arms {
-        let Some(here) = found(run, &arm.name, workload, level) else { continue };
-        let base = campaign.base(arm);
-        let label = run.label(&base.name);
+    let rows = campaign.arms.iter().filter_map(|arm| {
+        let here = found(run, &arm.name, workload, level)?;
+        let base = &campaign.base(arm).name;
         let change = if arm.of.is_some() { arm.settings.words() } else { "none".to_owned() };
-        if let Some(before) = found(run, &base.name, workload, level).filter(|_| arm.of.is_some()) {
-            effects.push(format!("{label}, {change}: {}.", effect(&before.printed, &here.printed)));
-        }
-        let own = significant(here.cpu_us_per_request);
-        table.row([label.to_owned(), change].into_iter().chain(cells(&here.printed)).chain([own]).collect());
-    }
+        let before = found(run, base, workload, level).filter(|_| arm.of.is_some());
+        Some((run.label(base), change, here, before))
+    });
+    let rows: Vec<_> = rows.collect();
+    let effects = bullets(rows.iter().filter_map(|(label, change, here, before)| {
+        Some(format!("{label}, {change}: {}.", effect(&before.as_ref()?.printed, &here.printed)))
+    }));
     if effects.is_empty() {
-        return String::new();
+        return effects;
     }
-    format!("#### One change at a time\n\n{}\n{}", table.markdown(), bullets(effects))
+    let table = Columns::of(2, rows)
+        .column("arm", |(label, ..)| *label)
+        .column("change", |(_, change, ..)| change.clone());
+    let table = figures(table, |(_, _, here, _)| (here.printed, None))
+        .column("CPU µs/request", |(_, _, here, _)| significant(here.cpu_us_per_request));
+    format!("#### One change at a time\n\n{}\n{effects}", table.markdown())
 }
 
 /// What a change does, in a few words.
@@ -188,29 +181,27 @@ fn effect(before: &Printed, after: &Printed) -> String {
 
 /// What as many workers as the original's would answer, each on a core of its own.
 fn predicted(run: &Run, original: &Original) -> String {
-    let headers = "arm | request | CPU µs/request here | workers there | predicted answers/s | the original's \
-        answers/s | original / predicted | of a gigabit line";
-    let mut table = Table::of(headers, 2, []);
-    for (arm, branch) in bases(run, original) {
-        for there in &branch.runs {
-            let Some(here) = found(run, &arm.name, &there.workload, there.connections.into()) else {
-                continue;
-            };
-            let answered = Printed::of_original(there).answered_per_second;
+    let rows = bases(run, original).flat_map(|(arm, branch)| {
+        branch.runs.iter().filter_map(move |there| {
+            let here = found(run, &arm.name, &there.workload, there.connections.into())?;
             let predicted = f64::from(branch.workers) * 1e6 / here.cpu_us_per_request;
-            let bytes = there.mb_per_second * 1024.0 * 1024.0;
-            table.row(vec![
-                run.label(&arm.name).to_owned(),
-                format!("{} at {}", there.workload, thousands(there.connections.into())),
-                significant(here.cpu_us_per_request),
-                branch.workers.to_string(),
-                thousands(predicted),
-                thousands(answered),
-                format!("{:.2}", answered / predicted),
-                percent(bytes / original.line_bytes_per_second),
-            ]);
-        }
-    }
+            let answered = Printed::of_original(there).answered_per_second;
+            Some((here, branch.workers, there, predicted, answered))
+        })
+    });
+    let of_line =
+        |there: &OriginalRun| there.mb_per_second * 1024.0 * 1024.0 / original.line_bytes_per_second;
+    let table = Columns::of(2, rows)
+        .column("arm", |(here, ..)| run.label(&here.server))
+        .column("request", |(_, _, there, ..)| {
+            format!("{} at {}", there.workload, count(there.connections.into()))
+        })
+        .column("CPU µs/request here", |(here, ..)| significant(here.cpu_us_per_request))
+        .column("workers there", |(_, workers, ..)| *workers)
+        .column("predicted answers/s", |(.., predicted, _)| thousands(*predicted))
+        .column("the original's answers/s", |(.., answered)| thousands(*answered))
+        .column("original / predicted", |(.., predicted, answered)| format!("{:.2}", answered / predicted))
+        .column("of a gigabit line", |(_, _, there, ..)| percent(of_line(there)));
     format!(
         "### Predicted\n\nThis machine has {} cores for server and load generator together, so what more workers do \
          is **predicted and not measured**: workers over the CPU time that a request takes here, as if each worker \
@@ -232,43 +223,36 @@ pub(super) fn section(run: &Run) -> String {
 
 fn ratios(run: &Run) -> Result<String> {
     let original = Original::read()?;
-    let mut table = Table::of("request | ratio | original test | here | verdict here", 2, []);
-    let mut said: Vec<String> = Vec::new();
-    let base = original.branches.first();
-    for there in base.into_iter().flat_map(|base| &base.runs) {
+    let Some((base, others)) = original.branches.split_first() else { return Ok(String::new()) };
+    let mut rows = Vec::new();
+    let said = base.runs.iter().map(|there| {
         let (workload, connections) = (there.workload.as_str(), there.connections);
-        let mut rates = vec![thousands(there.requests_per_second)];
-        for branch in original.branches.iter().skip(1) {
-            let then = branch.run(workload, connections);
-            rates.extend(then.map(|run| thousands(run.requests_per_second)));
-            let Some(found) = run.summary.comparison(&branch.server, "legacy", workload, connections) else {
-                continue;
-            };
-            let then = then.map(|run| format!("{:.2}", run.requests_per_second / there.requests_per_second));
-            table.row(vec![
-                format!("{workload} at {connections}"),
-                format!("{} / legacy", branch.server),
-                then.unwrap_or_else(|| "failed".to_owned()),
-                ratio(found.rate.ratio),
-                found.rate.words(),
-            ]);
+        let mut rates = vec![there.requests_per_second];
+        for branch in others {
+            let then = branch.run(workload, connections).map(|run| run.requests_per_second);
+            rates.extend(then);
+            let found = run.summary.comparison(&branch.server, "legacy", workload, connections);
+            rows.extend(found.map(|found| (there, branch, then, found.rate)));
         }
-        said.push(format!(
-            "{} for {workload} at {}",
-            rates.join(", "),
-            counted(connections.into(), "connection")
-        ));
-    }
-    if table.is_empty() {
-        return Ok(String::new());
-    }
-    Ok(format!(
-        "## Compared with the original test\n\n{}\n\
-         The original test gave these requests/s: {}; in the order legacy, jsonrpsee, actix. Only ratios compare: two \
-         machines were used there, and branches of a real validator answered from its block store; here server and \
-         load generator share one machine, and every server reads the same ledger in memory. `just original` repeats \
-         it with what its figures say that it ran on.\n",
-        table.markdown(),
-        said.join("; ")
-    ))
+        let rates = list(rates.into_iter().map(thousands));
+        format!("{rates} for {workload} at {}", counted(connections.into(), "connection"))
+    });
+    let said = joined(said, "; ");
+    let table = Columns::of(2, rows)
+        .column("request", |(there, ..)| format!("{} at {}", there.workload, there.connections))
+        .column("ratio", |(_, branch, ..)| format!("{} / legacy", branch.server))
+        .column("original test", |(there, _, then, _)| {
+            known(*then, "failed", |then| format!("{:.2}", then / there.requests_per_second))
+        })
+        .column("here", |(.., rate)| ratio(rate.ratio))
+        .column("verdict here", |(.., rate)| rate.words());
+    Ok(table.within(|table| {
+        format!(
+            "## Compared with the original test\n\n{table}\nThe original test gave these requests/s: {said}; in the \
+             order legacy, jsonrpsee, actix. Only ratios compare: two machines were used there, and branches of a \
+             real validator answered from its block store; here server and load generator share one machine, and \
+             every server reads the same ledger in memory. `just original` repeats it with what its figures say that \
+             it ran on.\n"
+        )
+    }))
 }

@@ -1,13 +1,14 @@
 //! All kept runs side by side: each headline ratio of each run, and what they show together. For the terminal, for
 //! `results/pooled.md`, and as `results/pooled.json`, which pages quote.
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::format::{Table, available, bullets, count, dash, known, percent, ratio};
+use super::columns::Columns;
+use super::format::{Table, available, bullets, count, counted, dash, known, list, percent, ratio};
 use super::{Run, charts};
 use bench_analysis::agreement::{Agreement, Differs, Near, agreement};
 use bench_analysis::pooled::{Across, Group, Model, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
@@ -48,13 +49,10 @@ pub struct Unreadable {
 /// # Errors
 /// The folder can't be read.
 pub fn load(results: &Path) -> Result<PooledRuns> {
-    let paths = kept(results)?;
     let mut parts: Vec<(String, Run)> = Vec::new();
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
-    for folder in paths.iter().filter_map(|path| RunFolder::open(path).ok()) {
-        if folder.is_calibration() {
-            continue;
-        }
+    let folders = kept(results)?.into_iter().filter_map(|path| RunFolder::open(&path).ok());
+    for folder in folders.filter(|folder| !folder.is_calibration()) {
         let run = folder.name();
         match read(&folder) {
             Ok(read) => {
@@ -94,10 +92,7 @@ pub fn next_to_kept(folder: &RunFolder, results: &Path) -> Result<Option<Agreeme
 /// One line, or one for each ratio that differs behind it.
 pub fn agreement_words(found: &Agreement) -> String {
     let Agreement { near, runs, compared, differs, otherwise } = found;
-    let runs = match runs.len() {
-        1 => "1 kept run".to_owned(),
-        several => format!("{several} kept runs"),
-    };
+    let runs = counted(runs.len() as u64, "kept run");
     let of = match near {
         Near::Same => "on this processor, of the same servers",
         Near::OtherBuild => "on this processor, of other builds of the servers",
@@ -108,60 +103,52 @@ pub fn agreement_words(found: &Agreement) -> String {
             "This run agrees with {runs} {of}: all {compared} ratios lie where one more run is expected."
         );
     }
-    let mut out = format!("This run differs from {runs} {of} in {} of {compared} ratios.", differs.len());
-    if !otherwise.is_empty() {
-        let _ = write!(out, " What else differs: {}.", otherwise.join(", "));
-    }
-    for Differs { place, here, there: (low, high) } in differs {
-        let _ = write!(out, "\n- {place}: {here:.2} here, {low:.2} to {high:.2} expected");
-    }
-    out
+    let otherwise = match otherwise.as_slice() {
+        [] => String::new(),
+        what => format!(" What else differs: {}.", list(what)),
+    };
+    let differ = differs.iter().map(|Differs { place, here, there: (low, high) }| {
+        format!("\n- {place}: {here:.2} here, {low:.2} to {high:.2} expected")
+    });
+    format!(
+        "This run differs from {runs} {of} in {} of {compared} ratios.{otherwise}{}",
+        differs.len(),
+        differ.collect::<String>()
+    )
 }
 
 /// A run, its duets, and what a why run measured side by side.
 fn read(folder: &RunFolder) -> Result<Vec<(String, Run)>> {
     let mut run = Run::load(folder)?;
     let name = folder.name();
-    let mut parts = Vec::new();
-    if let Some(duets) = run.duets.take() {
-        parts.push((format!("{name}/{DUETS}"), *duets));
-    }
-    if let Some(ladder) = folder.inside(LADDER) {
-        parts.push((format!("{name}/{LADDER}"), Run::load(&ladder)?));
-    }
-    parts.insert(0, (name, run));
-    Ok(parts)
+    let duets = run.duets.take().map(|duets| (format!("{name}/{DUETS}"), *duets));
+    let ladder = folder.inside(LADDER).map(|ladder| Run::load(&ladder)).transpose()?;
+    let ladder = ladder.map(|ladder| (format!("{name}/{LADDER}"), ladder));
+    Ok([(name, run)].into_iter().chain(duets).chain(ladder).collect())
 }
 
 /// The whole page.
 pub fn markdown(pooled: &PooledRuns) -> String {
-    let mut out = format!(
-        "# All kept runs\n\nMade by `just compare --all --write` from {} runs. Ratios are of the first server over \
-         the second.\n\n",
-        pooled.runs.len()
-    );
     let shown: Vec<&Group> = pooled.groups.iter().filter(|group| group.is_repeated()).collect();
-    out.push_str("## By processor\n\n");
-    if shown.is_empty() {
-        out.push_str("No ratio was measured in two runs with the same builds and settings.\n");
-    } else {
-        let _ = writeln!(out, "{}\n{HOW_TO_READ}", by_processor(&shown).markdown());
-    }
-    for processor in processors(&shown) {
-        let table = table(shown.iter().copied(), processor);
-        if !table.is_empty() {
-            let _ = write!(out, "\n## Pooled: {processor}\n\n{}", table.markdown());
-        }
-    }
-    out.push_str("\n## Run by run\n");
-    for group in &pooled.groups {
-        let _ = write!(out, "\n### {}\n\n{}", title(&group.setting), runs(group).markdown());
-    }
-    if !pooled.unreadable.is_empty() {
-        let reasons = pooled.unreadable.iter().map(|Unreadable { run, reason }| format!("{run}: {reason}"));
-        let _ = write!(out, "\n## Not read\n\n{}", bullets(reasons));
-    }
-    out
+    let by_processor = match shown.as_slice() {
+        [] => "No ratio was measured in two runs with the same builds and settings.\n".to_owned(),
+        shown => format!("{}\n{HOW_TO_READ}\n", by_processor(shown)),
+    };
+    let of_each = processors(&shown).into_iter().map(|processor| table(&shown, processor));
+    let one_by_one =
+        pooled.groups.iter().map(|group| format!("\n### {}\n\n{}", title(&group.setting), runs(group)));
+    let unread = pooled.unreadable.iter().map(|Unreadable { run, reason }| format!("{run}: {reason}"));
+    let unread = match bullets(unread).as_str() {
+        "" => String::new(),
+        unread => format!("\n## Not read\n\n{unread}"),
+    };
+    format!(
+        "# All kept runs\n\nMade by `just compare --all --write` from {} runs. Ratios are of the first server over the \
+         second.\n\n## By processor\n\n{by_processor}{}\n## Run by run\n{}{unread}",
+        pooled.runs.len(),
+        of_each.collect::<String>(),
+        one_by_one.collect::<String>()
+    )
 }
 
 /// The files in the folder of runs, each with its text.
@@ -194,50 +181,38 @@ and the rest of the repository may differ: they are part of what varies between 
 ";
 
 /// The models of processors that groups have, in the order of their names.
-fn processors<'a>(groups: &[&'a Group]) -> Vec<&'a str> {
-    let models = groups.iter().flat_map(|group| &group.models);
-    let mut processors: Vec<&str> = models.map(|model| model.processor.as_str()).collect();
-    processors.sort_unstable();
-    processors.dedup();
-    processors
+fn processors<'a>(groups: &[&'a Group]) -> BTreeSet<&'a str> {
+    groups.iter().flat_map(|group| &group.models).map(|model| model.processor.as_str()).collect()
+}
+
+/// Columns that say which ratio a row is.
+fn places<T>(rows: impl IntoIterator<Item = T>, text_columns: usize, of: fn(&T) -> &Setting) -> Columns<T> {
+    Columns::of(text_columns, rows)
+        .column("figure", |row| figure(of(row)))
+        .column("request", |row| place(of(row)))
+        .column("servers", |row| format!("{} / {}", of(row).server, of(row).over))
 }
 
 /// A column for each model of processor, and one for all of them.
-fn by_processor(groups: &[&Group]) -> Table {
-    let processors = processors(groups);
-    let mut headers = vec!["figure", "request", "servers", "built from"];
-    headers.extend(&processors);
-    headers.push("all models");
-    let mut table = Table::new(&headers, 4);
-    for group in groups {
-        let mut row = place_of(&group.setting);
-        row.push(built(&group.setting));
-        row.extend(processors.iter().map(|name| {
-            let model = group.models.iter().find(|model| model.processor == **name);
+fn by_processor(groups: &[&Group]) -> String {
+    let processors = processors(groups).into_iter().map(|name| (name, name));
+    places(groups, 4, |group| &group.setting)
+        .column("built from", |group| built(&group.setting))
+        .columns(processors, |group, name| {
+            let model = group.models.iter().find(|model| model.processor == *name);
             dash(model, |model| {
-                let times = match model.runs.len() {
-                    1 => "1 run".to_owned(),
-                    several => format!("{several} runs"),
-                };
-                format!("{} ({times})", ratio(model.ratio()))
+                format!("{} ({})", ratio(model.ratio()), counted(model.runs.len() as u64, "run"))
             })
-        }));
-        row.push(dash(group.across, all_models));
-        table.row(row);
-    }
-    table
+        })
+        .column("all models", |group| dash(group.across, all_models))
+        .markdown()
 }
 
 /// `0.72 to 0.82`, from three models on with the mean and its interval.
 fn all_models(across: Across) -> String {
     let (low, high) = across.range;
-    let mean = across.ratio.map_or_else(String::new, |mean| format!(", mean {}", ratio(mean)));
+    let mean = known(across.ratio, "", |mean| format!(", mean {}", ratio(mean)));
     format!("{low:.2} to {high:.2}{mean}")
-}
-
-/// Figure, request and servers of a row.
-fn place_of(setting: &Setting) -> Vec<String> {
-    vec![figure(setting).to_owned(), place(setting), format!("{} / {}", setting.server, setting.over)]
 }
 
 /// What both servers of a ratio were built from.
@@ -246,28 +221,24 @@ fn built(setting: &Setting) -> String {
     if own == over { own } else { format!("{own} / {over}") }
 }
 
-/// One row for each ratio that was pooled on a model of processor.
-fn table<'a>(groups: impl Iterator<Item = &'a Group>, processor: &str) -> Table {
-    let row = |Group { setting, models, .. }: &Group| {
-        let model = models.iter().find(|model| model.processor == processor)?;
-        let Pooled { runs, ratio: mean, prediction, within, between, i_squared, .. } =
-            model.pooled.as_ref()?;
-        let measured = [
-            runs.to_string(),
-            ratio(*mean),
-            format!("{:.1} %", within * 100.0),
-            format!("{:.1} %", between * 100.0),
-            percent(*i_squared),
-            dash(*prediction, |ends| interval(mean, ends)),
-        ];
-        Some(place_of(setting).into_iter().chain(measured).collect::<Vec<_>>())
-    };
-    let headers = "figure | request | servers | runs | pooled ratio | within | between | I² | a new run";
-    Table::of(headers, 3, groups.filter_map(row))
+/// One row for each ratio that was pooled on a model of processor, under its heading.
+fn table(groups: &[&Group], processor: &str) -> String {
+    let rows = groups.iter().filter_map(|group| {
+        let model = group.models.iter().find(|model| model.processor == processor)?;
+        Some((&group.setting, model.pooled.as_ref()?))
+    });
+    places(rows, 3, |(setting, _)| setting)
+        .column("runs", |(_, pooled)| pooled.runs)
+        .column("pooled ratio", |(_, pooled)| ratio(pooled.ratio))
+        .column("within", |(_, pooled)| format!("{:.1} %", pooled.within * 100.0))
+        .column("between", |(_, pooled)| format!("{:.1} %", pooled.between * 100.0))
+        .column("I²", |(_, pooled)| percent(pooled.i_squared))
+        .column("a new run", |(_, pooled)| dash(pooled.prediction, |ends| interval(pooled.ratio, ends)))
+        .within(|table| format!("\n## Pooled: {processor}\n\n{table}"))
 }
 
 /// An interval alone, with the decimals of the ratio that it belongs to.
-fn interval(mean: &Estimate, ends: (f64, f64)) -> String {
+fn interval(mean: Estimate, ends: (f64, f64)) -> String {
     let both = ratio(Estimate { value: mean.value, interval: Some(ends) });
     both.split_once(' ').map_or(both.clone(), |(_, interval)| interval.to_owned())
 }
@@ -306,7 +277,7 @@ fn title(setting: &Setting) -> String {
     )
 }
 
-fn runs(group: &Group) -> Table {
+fn runs(group: &Group) -> String {
     let row = |processor: &str, run: &RunRatio| {
         let error = |error: f64| format!("{:.1} %", error.exp_m1() * 100.0);
         vec![
@@ -321,18 +292,16 @@ fn runs(group: &Group) -> Table {
         ]
     };
     let pooled = |model: &Model| {
-        let pooled = model.pooled?;
-        let mut row = vec![String::new(); 8];
-        row[0] = "**pooled**".to_owned();
-        row[1] = model.processor.clone();
-        row[6] = format!("**{}**", ratio(pooled.ratio));
-        row[7] = format!("between runs {:.1} %", pooled.between * 100.0);
-        Some(row)
+        let Pooled { ratio: mean, between, .. } = model.pooled?;
+        let (blank, mean) = (String::new, format!("**{}**", ratio(mean)));
+        let between = format!("between runs {:.1} %", between * 100.0);
+        let name = "**pooled**".to_owned();
+        Some(vec![name, model.processor.clone(), blank(), blank(), blank(), blank(), mean, between])
     };
     let headers = "run | machine | kernel | commit | window | blocks | ratio | standard error";
     let rows = group.models.iter().flat_map(|model| {
         let runs = model.runs.iter().map(|run| row(&model.processor, run));
         runs.chain(pooled(model)).collect::<Vec<_>>()
     });
-    Table::of(headers, 4, rows)
+    Table::of(headers, 4, rows).markdown()
 }
