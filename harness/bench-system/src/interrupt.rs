@@ -10,6 +10,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 /// How often a wait checks. Short against every window, long against the cost of a check.
 const POLL: Duration = Duration::from_millis(2);
 
+/// Longer than anything waits.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3_600);
+
 /// The run was ended by a signal.
 #[derive(Debug)]
 pub struct Interrupted;
@@ -51,6 +54,17 @@ impl Interrupt {
     /// Ends every wait, as a signal does.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until `done`, or until a signal comes, which is how it is meant to end.
+    ///
+    /// # Errors
+    /// What `done` gives.
+    pub fn wait_for_end(&self, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
+        match self.wait(YEAR, || Ok(done()?.then_some(()))) {
+            Err(error) if !error.is::<Interrupted>() => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Waits until `done` gives something, `limit` has passed (`None`), or a signal came.

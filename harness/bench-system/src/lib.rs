@@ -10,6 +10,7 @@
 //! - [`interrupt`]: whether a person has asked to stop.
 //! - [`foreign_text`] and [`readable_numbers`]: text of other programs within bounds, and numbers for a person; [`say`]
 //!   prints it.
+//! - [`text_files`]: files of text, with errors that name them.
 
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
@@ -17,7 +18,9 @@ pub mod cargo;
 pub mod cgroup;
 pub mod foreign_text;
 pub mod interrupt;
+mod kernel_files;
 pub mod probe;
 pub mod readable_numbers;
 pub mod repository;
 pub mod say;
+pub mod text_files;

@@ -24,8 +24,13 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// What git prints in a folder; `None` where there is no git or no repository.
 pub fn git(root: &Path, args: &[&str]) -> Option<String> {
-    let output = Command::new("git").arg("-C").arg(root).args(args).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    output(Command::new("git").arg("-C").arg(root).args(args))
+}
+
+/// What a command prints; `None` where it fails.
+pub(crate) fn output(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The files that git tracks below `root` and that differ from the commit, by their paths from the repository's root;

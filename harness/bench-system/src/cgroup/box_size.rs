@@ -53,9 +53,8 @@ impl Size {
     }
 
     pub(super) fn controllers(&self) -> Vec<Controller> {
-        let cpu = self.cpu_quota.map(|_| Controller::Cpu);
-        let cpuset = self.cpuset.map(|_| Controller::Cpuset);
-        let memory = self.memory_max.map(|_| Controller::Memory);
+        let cpu = self.cpu_quota.map(Controller::Cpu);
+        let (cpuset, memory) = (self.cpuset.map(Controller::Cpuset), self.memory_max.map(Controller::Memory));
         cpu.into_iter().chain(cpuset).chain(memory).collect()
     }
 }

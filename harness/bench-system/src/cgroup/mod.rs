@@ -77,16 +77,11 @@ impl Cgroup {
                 )
             })?;
             let keeper = (version == Version::V2).then(|| parent.join(format!("{name}-keeper")));
-            made.folders.push(Folder {
-                version,
-                path: path.clone(),
-                controllers: controllers.clone(),
-                keeper: keeper.clone(),
-            });
-            keeper.map_or(Ok(()), |keeper| keep(&keeper, &controllers))?;
-            for controller in controllers {
-                controller.limit(version, &path, &parent, size)?;
-            }
+            let folder = Folder { version, path, controllers, keeper };
+            folder.keeper.iter().try_for_each(|keeper| keep(keeper, &folder.controllers))?;
+            let mut limits = folder.controllers.iter();
+            limits.try_for_each(|controller| controller.limit(version, &folder.path, &parent))?;
+            made.folders.push(folder);
         }
         Ok(made)
     }
@@ -114,11 +109,9 @@ impl Cgroup {
     }
 }
 
-impl Drop for Cgroup {
+impl Drop for Folder {
     fn drop(&mut self) {
-        for Folder { path, keeper, .. } in &self.folders {
-            [Some(path), keeper.as_ref()].into_iter().flatten().for_each(|path| remove(path));
-        }
+        std::iter::once(&self.path).chain(&self.keeper).for_each(|path| remove(path));
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::kernel_files;
 use crate::readable_numbers::{bytes, counted};
 
 /// What the processes of a group used. What is not limited is not counted.
@@ -27,14 +28,13 @@ impl Usage {
     /// What came after an earlier reading. A peak stays that since the group was made.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
-        let count = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Self {
-            periods: count(self.periods, earlier.periods),
-            throttled_periods: count(self.throttled_periods, earlier.throttled_periods),
+            periods: kernel_files::counted(self.periods, earlier.periods),
+            throttled_periods: kernel_files::counted(self.throttled_periods, earlier.throttled_periods),
             throttled_s: self.throttled_s.zip(earlier.throttled_s).map(|(now, then)| (now - then).max(0.0)),
             memory_peak_bytes: self.memory_peak_bytes,
-            memory_limit_hits: count(self.memory_limit_hits, earlier.memory_limit_hits),
-            oom_kills: count(self.oom_kills, earlier.oom_kills),
+            memory_limit_hits: kernel_files::counted(self.memory_limit_hits, earlier.memory_limit_hits),
+            oom_kills: kernel_files::counted(self.oom_kills, earlier.oom_kills),
         }
     }
 

@@ -1,7 +1,6 @@
 //! The machine that the measurement runs on: what it is, and what it was doing meanwhile.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -13,10 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::processor::Processor;
-use crate::repository;
+use crate::kernel_files::{counted, text, value};
+use crate::repository::{self, git, output};
 
 /// What of a machine decides figures. Names no person, no path and no address.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// What the processor calls itself.
     pub cpu: String,
@@ -48,20 +48,12 @@ pub struct Host {
     pub changed_files: Option<Vec<String>>,
 }
 
-fn text(path: impl AsRef<Path>) -> Option<String> {
-    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
-}
-
-fn said(program: &str, args: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(args).output().ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
 impl Host {
     /// Looks at the machine, and at what the harness was built from.
     pub fn read() -> Self {
+        let rustc = output(Command::new("rustc").arg("--version")).map(|version| version.trim().to_owned());
         let changed_files = repository::changed_files(Path::new("."));
-        Self { rustc: said("rustc", &["--version"]), commit: commit(), changed_files, ..Self::machine() }
+        Self { rustc, commit: commit(), changed_files, ..Self::machine() }
     }
 
     /// The processor for readers: by vendor, family and model where these are known, such as `AMD EPYC (family 25,
@@ -85,9 +77,7 @@ impl Host {
             client_ports: client_ports(),
             max_backlog: text("/proc/sys/net/core/somaxconn").and_then(|text| text.parse().ok()),
             one_core: last_processor(),
-            rustc: None,
-            commit: None,
-            changed_files: None,
+            ..Self::default()
         }
     }
 }
@@ -144,10 +134,11 @@ pub fn raise_open_files() {
 /// The commit of the folder that the harness is in, with `+` where files that git tracks have changed since; `None`
 /// without git.
 pub fn commit() -> Option<String> {
-    let hash = said("git", &["rev-parse", "--short=12", "HEAD"])?;
-    let changed =
-        said("git", &["status", "--porcelain", "--untracked-files=no"]).is_none_or(|text| !text.is_empty());
-    Some(if changed { format!("{hash}+") } else { hash })
+    let here = Path::new(".");
+    let hash = git(here, &["rev-parse", "--short=12", "HEAD"])?;
+    let changed = git(here, &["status", "--porcelain", "--untracked-files=no"]);
+    let mark = if changed.is_some_and(|files| files.is_empty()) { "" } else { "+" };
+    Some(format!("{}{mark}", hash.trim()))
 }
 
 /// Steal above this share of the processors' time makes a trial invalid, unless its campaign states another one.
@@ -178,22 +169,13 @@ impl HostActivity {
     /// As of now.
     pub fn read() -> Self {
         let stat = text("/proc/stat").unwrap_or_default();
-        let fields: Vec<f64> = stat
-            .lines()
-            .next()
-            .map_or_else(Vec::new, |line| line.split(' ').filter_map(|f| f.parse().ok()).collect());
-        // user nice system idle iowait irq softirq steal, in hundredths of a second
-        let field = |index: usize| fields.get(index).map(|ticks| ticks / 100.0);
+        let spent_s = spent_s(&stat, "cpu ").unwrap_or_default();
+        let field = |index: usize| spent_s.get(index).copied();
         let busy = [0, 1, 2, 5, 6].map(field).into_iter().sum::<Option<f64>>();
         // The first is where version 2 of control groups has it, the second version 1.
         let group = text("/sys/fs/cgroup/cpu.stat").or_else(|| text("/sys/fs/cgroup/cpu/cpu.stat"));
-        let throttled = |name: &str| {
-            let text = group.as_ref()?;
-            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok())
-        };
-        let pressure = |of: &str| {
-            text(format!("/proc/pressure/{of}")).and_then(|text| text.lines().find_map(some_total_us))
-        };
+        let throttled = |name: &str| value(group.as_ref()?, name);
+        let pressure = |of: &str| text(format!("/proc/pressure/{of}"))?.lines().find_map(some_total_us);
         Self {
             busy_s: busy,
             steal_s: field(7),
@@ -208,7 +190,6 @@ impl HostActivity {
     /// What happened between an earlier reading and this one.
     pub fn since(self, earlier: Self) -> Self {
         let grown = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
-        let counted = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Self {
             busy_s: grown(self.busy_s, earlier.busy_s),
             steal_s: grown(self.steal_s, earlier.steal_s),
@@ -219,6 +200,14 @@ impl HostActivity {
             throttled_us: counted(self.throttled_us, earlier.throttled_us),
         }
     }
+}
+
+/// What processors spent their time on, by a line of `/proc/stat`, in seconds: user nice system idle iowait irq softirq
+/// steal; guests are within user and nice.
+pub(super) fn spent_s(stat: &str, processors: &str) -> Option<Vec<f64>> {
+    let line = stat.lines().find_map(|line| line.strip_prefix(processors))?;
+    let fields = line.split_whitespace().take(8);
+    Some(fields.filter_map(|field| Some(field.parse::<f64>().ok()? / 100.0)).collect())
 }
 
 /// The total of a pressure file's `some` line: `some avg10=0.00 avg60=0.02 avg300=9.08 total=3540489214`.

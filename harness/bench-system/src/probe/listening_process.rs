@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use procfs::net::{TcpState, UnixState, tcp, tcp6};
 use procfs::process::{FDTarget, Process, all_processes};
 
+use super::process_usage::process;
+
 /// The process of this machine that listens at an address, at one port of all addresses included. `None` where there is
 /// none, or where its open files can't be read: it runs as another user, or in another container.
 pub fn listener_at(addr: SocketAddrV4) -> Option<u32> {
@@ -15,10 +17,8 @@ pub fn listener_at(addr: SocketAddrV4) -> Option<u32> {
         entries.filter(|entry| entry.state == TcpState::Listen && takes(entry.local_address, addr));
     let inodes: Vec<u64> = listening.map(|entry| entry.inode).collect();
     let holds_one = |process: &Process| {
-        let files = process.fd().into_iter().flatten().flatten();
-        files
-            .map(|file| file.target)
-            .any(|target| matches!(target, FDTarget::Socket(inode) if inodes.contains(&inode)))
+        let mut files = process.fd().into_iter().flatten().flatten();
+        files.any(|file| matches!(file.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
     };
     let process = all_processes().ok()?.flatten().find(holds_one)?;
     u32::try_from(process.pid).ok()
@@ -28,7 +28,7 @@ pub fn listener_at(addr: SocketAddrV4) -> Option<u32> {
 /// not closed: also those that it has not accepted yet, and those that only the client has closed. `None` where they
 /// can't be read.
 pub fn connections_to(pid: u32, addr: &str) -> Option<u64> {
-    let process = Process::new(i32::try_from(pid).ok()?).ok()?;
+    let process = process(pid)?;
     let open = if addr.starts_with('/') {
         let is_open = |state: &UnixState| matches!(state, UnixState::CONNECTING | UnixState::CONNECTED);
         let to_it = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new(addr));
@@ -45,7 +45,7 @@ pub fn connections_to(pid: u32, addr: &str) -> Option<u64> {
 
 /// Whether a process has opened a socket. `None` where its files can't be read.
 pub fn has_socket(pid: u32) -> Option<bool> {
-    let mut files = Process::new(i32::try_from(pid).ok()?).ok()?.fd().ok()?.flatten();
+    let mut files = process(pid)?.fd().ok()?.flatten();
     Some(files.any(|file| matches!(file.target, FDTarget::Socket(_))))
 }
 

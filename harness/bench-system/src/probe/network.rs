@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kernel_files::counted;
+
 /// One line a counter: its field, its name in the kernel's tables, and what it counts.
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {
@@ -21,8 +23,7 @@ macro_rules! counters {
 
             /// What was counted between an earlier reading and this one.
             pub fn since(self, earlier: Self) -> Self {
-                let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
-                Self { $($field: grown(self.$field, earlier.$field),)+ }
+                Self { $($field: counted(self.$field, earlier.$field),)+ }
             }
 
             /// What was counted in two windows together; unknown where it is unknown in one of them.

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::harness_usage::{own_cpu_s, own_pids};
-use super::host::may_use;
+use super::host::{may_use, spent_s};
 use super::process_usage::{clock_s, process};
+use crate::kernel_files::{text, value};
 
 /// The share of the processors' time above which other processes make a trial invalid. Readings of `/proc/stat` are
 /// good to 10 ms a processor, 2 % of the shortest window there is (500 ms); the services of an idle machine use well
@@ -90,18 +91,9 @@ struct Processors {
 impl Processors {
     /// From the text of `/proc/stat`. `None` where a processor is missing in it.
     fn parse(stat: &str, processors: &[usize]) -> Option<Self> {
-        let switches = stat.lines().find_map(|line| line.strip_prefix("ctxt ")?.trim().parse().ok());
-        let mut sum = Self { switches: switches.unwrap_or(0.0), ..Self::default() };
+        let mut sum = Self { switches: value(stat, "ctxt").unwrap_or(0) as f64, ..Self::default() };
         for processor in processors {
-            let name = format!("cpu{processor} ");
-            let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
-            // user nice system idle iowait irq softirq steal, in hundredths of a second; guests are within user and
-            // nice
-            let fields: Vec<f64> = line
-                .split_whitespace()
-                .take(8)
-                .filter_map(|field| Some(field.parse::<f64>().ok()? / 100.0))
-                .collect();
+            let fields = spent_s(stat, &format!("cpu{processor} "))?;
             let &[_, _, _, idle, iowait, irq, softirq, steal] = fields.as_slice() else { return None };
             sum.count += 1;
             sum.not_working_s += idle + iowait + steal;
@@ -144,16 +136,12 @@ pub struct Reading {
 impl Reading {
     /// As of now. `None` where the machine does not say.
     pub fn now() -> Option<Self> {
-        let (kernel_s, others_s) = if sees_the_machine() {
-            let kernel_s = network_threads();
-            let others_s = others_s(&kernel_s);
-            (kernel_s, Some(others_s))
-        } else {
-            (BTreeMap::new(), None)
-        };
+        let kernel_s = sees_the_machine().then(network_threads);
+        let others_s = kernel_s.as_ref().map(others_s);
         let stat = fs::read_to_string("/proc/stat").ok()?;
         let at = Instant::now();
         let processors = Processors::parse(&stat, &may_use())?;
+        let kernel_s = kernel_s.unwrap_or_default();
         Some(Self { at, processors, own_s: own_cpu_s()?, kernel_s, others_s })
     }
 
@@ -183,7 +171,7 @@ fn gained_s(before: &BTreeMap<u32, f64>, now: &BTreeMap<u32, f64>) -> f64 {
 
 /// The name of a process's program.
 fn name_of(pid: u32) -> Option<String> {
-    Some(fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim().to_owned())
+    text(format!("/proc/{pid}/comm"))
 }
 
 /// Whether all processes of the machine can be seen, the kernel's included: not so in a container. The parent of the
@@ -194,7 +182,7 @@ fn sees_the_machine() -> bool {
 
 /// CPU time of the kernel's threads that work for the network, by process id, in seconds.
 fn network_threads() -> BTreeMap<u32, f64> {
-    let children = fs::read_to_string("/proc/2/task/2/children").unwrap_or_default();
+    let children = text("/proc/2/task/2/children").unwrap_or_default();
     let pids = children.split_whitespace().filter_map(|pid| pid.parse().ok());
     let works_for_it = |name: String| NETWORK_THREADS.iter().any(|of| name.starts_with(of));
     pids.filter(|pid| name_of(*pid).is_some_and(works_for_it))

@@ -57,7 +57,6 @@ impl Reader {
         let sum = |of: fn(&Did) -> Option<u64>| self.threads.values().map(|thread| of(&thread.did)).sum();
         let run_delay_ns: Option<u64> = sum(|did| did.run_delay_ns);
         Some(ResourceSample {
-            t_ms: 0,
             user_us: Some((cpu.user_s * 1e6) as u64),
             system_us: Some((cpu.system_s * 1e6) as u64),
             memory_bytes: Some(pages * page_size() as u64),
@@ -66,7 +65,7 @@ impl Reader {
             involuntary_switches: sum(|did| did.involuntary),
             run_delay_us: run_delay_ns.map(|ns| ns / 1_000),
             open_files: open_files(self.pid),
-            listen_waiting: None,
+            ..ResourceSample::default()
         })
     }
 

@@ -1,12 +1,13 @@
 //! What a processor is. Its name alone says little: a hypervisor's guests of several generations may all read "Intel(R)
 //! Xeon(R) Processor".
 
-use std::fs;
 use std::path::Path;
 
 use procfs::CpuInfo;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
+
+use crate::kernel_files::text;
 
 /// The first processor of this machine.
 #[skip_serializing_none]
@@ -30,11 +31,6 @@ pub struct Processor {
     pub flags: Vec<String>,
     /// The hypervisor by its own name, or `yes` where there is one without a name; none where there is none.
     pub hypervisor: Option<String>,
-}
-
-fn text(path: impl AsRef<Path>) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?.trim().to_owned();
-    (!text.is_empty()).then_some(text)
 }
 
 impl Processor {

@@ -15,6 +15,7 @@ use super::proc_reader::{Reader, open_files};
 use super::process_usage::thread_cpu_s;
 use super::watcher::Watcher;
 use crate::interrupt::Interrupt;
+use crate::kernel_files::counted;
 
 /// One moment of a server. Counts and times are since the window's start; what the machine lacks is left out.
 #[skip_serializing_none]
@@ -153,18 +154,15 @@ pub fn settle(interrupt: &Interrupt, open: impl Fn() -> Option<u64>) -> Result<(
 }
 
 fn since(now: &ResourceSample, first: &ResourceSample, at_rest: AtRest, t_ms: u64) -> ResourceSample {
-    let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
     ResourceSample {
         t_ms,
-        user_us: grown(now.user_us, first.user_us),
-        system_us: grown(now.system_us, first.system_us),
-        memory_bytes: now.memory_bytes,
-        threads: now.threads,
-        voluntary_switches: grown(now.voluntary_switches, first.voluntary_switches),
-        involuntary_switches: grown(now.involuntary_switches, first.involuntary_switches),
-        run_delay_us: grown(now.run_delay_us, first.run_delay_us),
-        open_files: grown(now.open_files, at_rest.open_files),
-        listen_waiting: None,
+        user_us: counted(now.user_us, first.user_us),
+        system_us: counted(now.system_us, first.system_us),
+        voluntary_switches: counted(now.voluntary_switches, first.voluntary_switches),
+        involuntary_switches: counted(now.involuntary_switches, first.involuntary_switches),
+        run_delay_us: counted(now.run_delay_us, first.run_delay_us),
+        open_files: counted(now.open_files, at_rest.open_files),
+        ..*now
     }
 }
 

@@ -32,15 +32,12 @@ impl Tracer {
     /// The first one that is on the `PATH`, and where it is.
     pub fn find() -> Option<(Self, PathBuf)> {
         let found = |tracer: Self| Some((tracer, on_path(tracer.program())?));
-        found(Self::Strace).or_else(|| found(Self::Perf))
+        [Self::Strace, Self::Perf].into_iter().find_map(found)
     }
 
     /// Its name.
-    pub const fn program(self) -> &'static str {
-        match self {
-            Self::Strace => "strace",
-            Self::Perf => "perf",
-        }
+    pub fn program(self) -> &'static str {
+        self.command().split(' ').next().unwrap_or_default()
     }
 
     /// As a reader should know it.
@@ -53,13 +50,9 @@ impl Tracer {
 
     /// The arguments that count what a process and its threads call until SIGINT, and then write a summary to `output`.
     pub fn arguments(self, pid: u32, output: &Path) -> Vec<String> {
-        let output = output.display().to_string();
-        let pid = pid.to_string();
-        let words: &[&str] = match self {
-            Self::Strace => &["-f", "-c", "-o", &output, "-p", &pid],
-            Self::Perf => &["trace", "-s", "-o", &output, "-p", &pid],
-        };
-        words.iter().map(|word| (*word).to_owned()).collect()
+        let (output, pid) = (output.display().to_string(), pid.to_string());
+        let own = self.command().split(' ').skip(1);
+        own.chain(["-o", &output, "-p", &pid]).map(str::to_owned).collect()
     }
 
     /// Whether the tracer, of which are given the process and what it printed on standard error, counts now. strace
