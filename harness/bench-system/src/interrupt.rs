@@ -100,4 +100,22 @@ mod tests {
         let ended = anyhow::Error::from(Interrupted).context("a part");
         assert!(recorded(Err(ended), |reason| reason).unwrap_err().is::<Interrupted>());
     }
+    #[test]
+    fn a_signal_is_how_a_wait_for_the_end_ends() {
+        let interrupt = Interrupt(Arc::default());
+        let mut asked = 0;
+        let third = || {
+            asked += 1;
+            Ok(asked == 3)
+        };
+        assert!(interrupt.wait_for_end(third).is_ok() && asked == 3);
+        assert!(
+            interrupt.wait_for_end(|| anyhow::bail!("a part")).unwrap_err().to_string().contains("a part")
+        );
+        let raised = || {
+            interrupt.raise();
+            Ok(false)
+        };
+        assert!(interrupt.wait_for_end(raised).is_ok());
+    }
 }

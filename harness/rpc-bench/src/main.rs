@@ -4,7 +4,6 @@
 
 mod commands;
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,7 +12,7 @@ use bench_model::config::ConfigDir;
 use bench_system::interrupt::Interrupted;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use commands::Ending;
+use commands::{Ending, print};
 
 /// Which JSON-RPC server is faster, by how much, and how sure is that?
 #[derive(Parser)]
@@ -44,16 +43,7 @@ enum Verb {
     /// Say why one server is faster than another on a request: `why actix legacy getBlocks`.
     Why(commands::why::Args),
     /// Write the report of a run again, from its folder alone.
-    Report {
-        /// The run's folder, such as results/2026-11-20T120000Z-quick.
-        run: PathBuf,
-        /// Print its figures in a format that another tool reads, and write nothing.
-        #[arg(long)]
-        format: Option<bench_report::export::Format>,
-        /// Show it by the [[view]] tables of this file, which the run's folder keeps; see docs/QUESTIONS.md.
-        #[arg(long, value_name = "FILE", conflicts_with = "format")]
-        views: Option<PathBuf>,
-    },
+    Report(commands::report::Args),
     /// Write a run's report as a page, report.html, and the list of all runs, index.html; open the page where there is
     /// a desktop.
     Open {
@@ -134,19 +124,13 @@ const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     match carry_out(Cli::parse()) {
-        Ok(ending) => ExitCode::from(ending.code()),
+        Ok(ending) => ExitCode::from(ending as u8),
         Err(error) if error.is::<Interrupted>() => ExitCode::from(EXIT_INTERRUPTED),
         Err(error) => {
             bench_system::note!("rpc-bench: {}", format!("{error:#}").replace('\n', " "));
             ExitCode::from(EXIT_WRONG)
         }
     }
-}
-
-/// Prints a text that a program reads. One that closes its input has read enough.
-fn print(text: &[u8]) -> Ending {
-    let _ = stdout().write_all(text);
-    Ending::Well
 }
 
 fn carry_out(cli: Cli) -> Result<Ending> {
@@ -158,10 +142,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Record(args) => commands::record::record(&args)?.into(),
         Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
-        Verb::Report { run, format: Some(format), .. } => commands::report::print_as(&run, format)?.into(),
-        Verb::Report { run, format: None, views } => {
-            commands::report::report(&cli.results, &run, views.as_deref())?.into()
-        }
+        Verb::Report(args) => commands::report::report(&cli.results, &args)?.into(),
         Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
         Verb::Pages { to } => commands::browse::pages(&cli.results, &to)?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
@@ -174,11 +155,11 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
         Verb::Doctor => commands::doctor::doctor(&config, &cli.results)?.into(),
         Verb::Tools(args) => commands::tools::tools(&config, &args)?.into(),
-        Verb::Agent(args) => commands::agent::agent(args)?,
+        Verb::Agent(args) => commands::agent::agent(args)?.into(),
         Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),
         Verb::Reference(args) => commands::reference::reference(&config, &cli.results, &args)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
-        Verb::Completions { shell } => print(&commands::manual::completions(Cli::command(), shell)),
-        Verb::Man { verb } => print(&commands::manual::page(Cli::command(), verb.as_deref())?),
+        Verb::Completions { shell } => print(commands::manual::completions(Cli::command(), shell)).into(),
+        Verb::Man { verb } => print(commands::manual::page(Cli::command(), verb.as_deref())?).into(),
     })
 }

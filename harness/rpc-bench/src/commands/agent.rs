@@ -4,11 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use bench_measure::run::hosts::agent::{self, Share};
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::host;
 use jiff::Timestamp;
 
-use super::Ending;
+use super::prepare;
 
 /// What the harness wrote, and what the launcher knows.
 #[derive(clap::Args)]
@@ -32,10 +30,9 @@ pub struct Args {
 }
 
 /// Carries the share out.
-pub fn agent(args: Args) -> Result<Ending> {
-    let interrupt = Interrupt::install()?;
-    host::raise_open_files();
+pub fn agent(args: Args) -> Result<bool> {
+    let interrupt = prepare()?;
     let Args { plan, rank, ranks, start_at, out } = args;
     agent::carry_out(&Share { plan, rank, ranks, start_at, out }, &interrupt)?;
-    Ok(Ending::Well)
+    Ok(true)
 }

@@ -64,12 +64,8 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     if let Err(answer) = client::verify(&subject.target, body, &truth)? {
         bail!("{} answers {} wrongly: {answer}", server.name, workload.name);
     }
-    bench_system::say!(
-        "{} on {}; its answer to {} is the true one\n",
-        server.name,
-        subject.target.addr(),
-        workload.name
-    );
+    let (name, addr) = (&server.name, subject.target.addr());
+    bench_system::say!("{name} on {addr}; its answer to {} is the true one\n", workload.name);
     let counts = |subject: &Subject| subject.metrics.as_ref().map(metrics::server_counts).transpose();
     let cpu = |subject: &Subject| subject.pid().map(cpu_time).transpose();
     let (before, cpu_before) = (counts(&subject)?, cpu(&subject)?);
@@ -87,11 +83,8 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     ensure!(ended?.is_some(), "bombardier did not end within {limit:?}");
     let used = cpu(&subject)?.zip(cpu_before).map(|(now, before)| now.since(before).total_s());
     if let (Some(before), Some(after)) = (before, counts(&subject)?) {
-        let served = after.requests - before.requests;
-        bench_system::say!(
-            "\nthe server counted {served} calls, {} of them answered with an error",
-            after.errors - before.errors
-        );
+        let (served, errors) = (after.requests - before.requests, after.errors - before.errors);
+        bench_system::say!("\nthe server counted {served} calls, {errors} of them answered with an error");
         bench_system::say!("server CPU per request: {:.2} µs", used.unwrap_or(0.0) * 1e6 / served as f64);
     }
     subject.process.stop(&interrupt)?;

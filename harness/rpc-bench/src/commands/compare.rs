@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use bench_analysis::two_runs::{Both, Measured, between};
 use bench_model::results::RunFolder;
 use bench_report::{compare, pooled};
+use bench_system::text_files::write;
 
 /// Which runs.
 #[derive(clap::Args)]
@@ -33,20 +34,18 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
         return all(results, args.write);
     };
     let runs = load(&RunFolder::open(before)?, &RunFolder::open(after)?)?;
-    let runs = Both { before: &runs.before, after: &runs.after };
+    let runs = runs.map(|run| run);
     let between = between(runs, args.reference.as_deref())?;
-    super::print(&compare::markdown(runs, &between));
-    Ok(true)
+    Ok(super::print(compare::markdown(runs, &between)))
 }
 
 /// Prints what all kept runs show together.
-fn all(results: &Path, write: bool) -> Result<bool> {
+fn all(results: &Path, is_kept: bool) -> Result<bool> {
     let pooled = pooled::load(results)?;
-    super::print(&pooled::markdown(&pooled));
-    if write {
+    super::print(pooled::markdown(&pooled));
+    if is_kept {
         for (name, text) in pooled::files(&pooled)? {
-            let path = results.join(name);
-            std::fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+            write(results.join(name), &text)?;
         }
     }
     Ok(true)
@@ -54,8 +53,7 @@ fn all(results: &Path, write: bool) -> Result<bool> {
 
 /// Reads two runs, which must not be one and the same.
 pub(super) fn load(before: &RunFolder, after: &RunFolder) -> Result<Both<Measured>> {
-    let real = |folder: &RunFolder| -> Result<PathBuf> {
-        let path: &Path = &folder.0;
+    let real = |RunFolder(path): &RunFolder| {
         path.canonicalize().with_context(|| format!("can't read {}", path.display()))
     };
     ensure!(real(before)? != real(after)?, "{} is given twice; give two runs", before.0.display());

@@ -11,6 +11,7 @@ use bench_model::load::toolchain::Tool;
 use bench_model::results::RunFolder;
 use bench_system::probe::host::{self, Host, HostActivity, MUCH_STEAL};
 use bench_system::probe::other_processes::{ForeignCpu, MUCH_FOREIGN, Reading};
+use bench_system::readable_numbers::percent;
 
 /// Connections of the largest campaign, and a server's own files.
 const WANTED_FILES: u64 = 16_100;
@@ -26,8 +27,15 @@ struct Finding {
     remedy: Option<String>,
 }
 
-fn finding(what: &'static str, found: String, spoils: bool, remedy: &str) -> Finding {
-    Finding { what, found, remedy: spoils.then(|| remedy.to_owned()) }
+impl Finding {
+    fn of(what: &'static str, found: Option<impl ToString>) -> Self {
+        let found = found.map_or_else(|| "unavailable".to_owned(), |found| found.to_string());
+        Self { what, found, remedy: None }
+    }
+
+    fn spoils(self, spoils: bool, remedy: &str) -> Self {
+        Self { remedy: spoils.then(|| remedy.to_owned()), ..self }
+    }
 }
 
 /// Inspects the machine and prints what it finds. False where something would spoil a measurement.
@@ -47,14 +55,8 @@ pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
     }
     bench_system::say!("\n{}", resolution(config, results, &host));
     let well = findings.iter().all(|finding| finding.remedy.is_none());
-    bench_system::say!(
-        "\n{}",
-        if well {
-            "nothing that would spoil a measurement"
-        } else {
-            "what is marked ! would spoil a measurement"
-        }
-    );
+    let judgement = if well { "nothing that" } else { "what is marked !" };
+    bench_system::say!("\n{judgement} would spoil a measurement");
     Ok(well)
 }
 
@@ -91,36 +93,23 @@ fn limits(host: &Host, soft: u64) -> Vec<Finding> {
     let ports = host.client_ports.map_or(0, |(first, last)| u64::from(last - first) + 1);
     let backlog = host.max_backlog;
     let governor = host.governor.as_deref();
+    let files = format!("{soft} now, {} after the harness has raised it", host.open_files);
     vec![
-        finding(
-            "open files",
-            format!("{soft} now, {} after the harness has raised it", host.open_files),
+        Finding::of("open files", Some(files)).spoils(
             host.open_files < WANTED_FILES,
             &format!(
                 "campaigns leave out loads beyond it; `full` wants {WANTED_FILES}: raise the hard limit (ulimit -Hn)"
             ),
         ),
-        finding(
-            "client ports",
-            format!("{ports}"),
-            ports < 20_000,
-            "widen net.ipv4.ip_local_port_range; each connection takes one",
-        ),
-        finding(
-            "listen backlog",
-            backlog.map_or_else(|| "unavailable".to_owned(), |backlog| format!("at most {backlog}")),
+        Finding::of("client ports", Some(ports))
+            .spoils(ports < 20_000, "widen net.ipv4.ip_local_port_range; each connection takes one"),
+        Finding::of("listen backlog", backlog.map(|backlog| format!("at most {backlog}"))).spoils(
             backlog.is_some_and(|backlog| backlog < WANTED_BACKLOG),
             &format!("raise net.core.somaxconn to {WANTED_BACKLOG} or more"),
         ),
-        finding(
-            "cores",
-            host.cores.to_string(),
-            host.cores < 2,
-            "with one core, server and load generator can't run at the same time",
-        ),
-        finding(
-            "governor",
-            governor.unwrap_or("unavailable").to_owned(),
+        Finding::of("cores", Some(host.cores))
+            .spoils(host.cores < 2, "with one core, server and load generator can't run at the same time"),
+        Finding::of("governor", governor).spoils(
             governor.is_some_and(|governor| governor != "performance"),
             "set it to performance, so that the clock does not change while measuring",
         ),
@@ -136,33 +125,21 @@ fn others() -> Vec<Finding> {
     let foreign = foreign.and_then(|(before, after)| before.until(&after, MUCH_FOREIGN));
     let foreign = foreign.map(ForeignCpu::with_busiest);
     let capacity = WATCH.as_secs_f64() * host::cores() as f64;
-    let percent = |seconds: Option<f64>| {
-        seconds.map_or_else(
-            || "unavailable".to_owned(),
-            |seconds| format!("{:.0} %", seconds / capacity * 100.0),
-        )
-    };
-    let much = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds > capacity * MUCH_STEAL);
+    let stolen = now.steal_s.map(|seconds| seconds / capacity);
     let waiting = fs::read_to_string("/proc/net/sockstat").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("TCP:"))?;
         line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse::<u64>().ok()
     });
     vec![
-        finding(
-            "foreign CPU",
-            foreign.as_ref().map_or_else(|| "unavailable".to_owned(), used),
+        Finding::of("foreign CPU", foreign.as_ref().map(used)).spoils(
             foreign.as_ref().is_some_and(ForeignCpu::is_too_much),
             "end what else is running and measure alone: trials with as much are invalid",
         ),
-        finding(
-            "steal",
-            percent(now.steal_s),
-            much(now.steal_s),
+        Finding::of("steal", stolen.map(percent)).spoils(
+            stolen.is_some_and(|share| share > MUCH_STEAL),
             "the hypervisor gives the cores to others, and trials with as much are invalid: wait or move",
         ),
-        finding(
-            "closing sockets",
-            waiting.map_or_else(|| "unavailable".to_owned(), |count| count.to_string()),
+        Finding::of("closing sockets", waiting).spoils(
             waiting.is_some_and(|count| count > 20_000),
             "wait a minute: sockets in TIME_WAIT hold client ports",
         ),
@@ -171,21 +148,16 @@ fn others() -> Vec<Finding> {
 
 /// What other processes use now, and the busiest of them.
 fn used(foreign: &ForeignCpu) -> String {
-    let name = foreign.busiest.as_ref();
-    let name =
-        name.map_or_else(String::new, |(name, share)| format!(" ({name}: {:.0} % of one)", share * 100.0));
-    format!("{:.0} % of the cores{name}", foreign.share() * 100.0)
+    let busiest = foreign.busiest.iter();
+    let busiest: String =
+        busiest.map(|(name, share)| format!(" ({name}: {} of one)", percent(*share))).collect();
+    format!("{} of the cores{busiest}", percent(foreign.share()))
 }
 
 fn tool(config: &ConfigDir) -> Finding {
-    match Tool::find(LoadTool::Bombardier, &config.tools()) {
-        Ok(tool) => {
-            let caveat = tool.caveat();
-            let found = format!("{} {}", tool.name, tool.version);
-            Finding { what: "load tool", found, remedy: caveat }
-        }
-        Err(error) => {
-            Finding { what: "load tool", found: "none".to_owned(), remedy: Some(format!("{error:#}")) }
-        }
-    }
+    let (found, remedy) = match Tool::find(LoadTool::Bombardier, &config.tools()) {
+        Ok(tool) => (format!("{} {}", tool.name, tool.version), tool.caveat()),
+        Err(error) => ("none".to_owned(), Some(format!("{error:#}"))),
+    };
+    Finding { what: "load tool", found, remedy }
 }

@@ -6,7 +6,7 @@ mod commit;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use bench_analysis::two_runs::{Both, Gate, between};
+use bench_analysis::two_runs::{Gate, between};
 use bench_model::config::{ConfigDir, Percent};
 use bench_model::results::RunFolder;
 use bench_report::{Run, compare};
@@ -87,9 +87,9 @@ pub fn gate(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
     let base = RunFolder::open(base)?;
     let run = args.run.as_deref().map_or_else(|| newest(results), RunFolder::open)?;
     let runs = super::compare::load(&base, &run)?;
-    let runs = Both { before: &runs.before, after: &runs.after };
+    let runs = runs.map(|run| run);
     let (text, gate) = compare::gate(runs, &between(runs, args.reference.as_deref())?);
-    super::print(&text);
+    super::print(text);
     Ok(match gate {
         Gate::Passes => Ending::Well,
         Gate::Open => Ending::Open,
@@ -109,13 +109,12 @@ fn newest(results: &Path) -> Result<RunFolder> {
          is to be judged"
     );
     let (then, here) = (run.conditions.host.commit, host::commit());
-    let is_here = then.as_ref().zip(here.as_ref()).is_none_or(|(then, here)| then == here);
-    ensure!(
-        is_here,
-        "the newest run, {path}, is of commit {}, and this is {}; measure this one, or name the run that is to be \
-         judged",
-        then.unwrap_or_default(),
-        here.unwrap_or_default()
-    );
+    if let Some((then, here)) = then.zip(here) {
+        ensure!(
+            then == here,
+            "the newest run, {path}, is of commit {then}, and this is {here}; measure this one, or name the run that \
+             is to be judged"
+        );
+    }
     Ok(folder)
 }

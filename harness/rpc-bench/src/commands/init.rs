@@ -1,11 +1,12 @@
 //! `rpc-bench init`: a folder with a server, a workload and a campaign for a service of one's own, which runs as it is.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use bench_model::config::ConfigDir;
 use bench_model::target::Target;
+use bench_system::text_files::write;
 use serde_json::Value;
 
 /// The files, and what stands in them.
@@ -43,7 +44,10 @@ pub fn init(args: &Args) -> Result<bool> {
     let values = [("{url}", args.url.as_str()), ("{method}", &args.method), ("{params}", &params)];
     for (name, text) in FILES {
         let text = values.iter().fold(text.to_owned(), |text, (place, value)| text.replace(place, value));
-        write(&folder.join(name), &text)?;
+        let path = folder.join(name);
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+        made.with_context(|| format!("can't write {}", path.display()))?;
+        write(path, &text)?;
     }
     // A method that is no name, say, is better said here.
     let config = ConfigDir(folder.clone());
@@ -67,10 +71,4 @@ pub fn init(args: &Args) -> Result<bool> {
         folder.display()
     );
     Ok(true)
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    let context = || format!("can't write {}", path.display());
-    path.parent().map_or(Ok(()), fs::create_dir_all).with_context(context)?;
-    fs::write(path, text).with_context(context)
 }

@@ -24,32 +24,70 @@ pub mod try_call;
 pub mod watch;
 pub mod why;
 
+use std::fmt::Display;
 use std::io::{Write, stdout};
+use std::path::Path;
 
-/// Prints a whole text. One that closes its input has read enough.
-pub fn print(text: &str) {
-    let _ = stdout().write_all(text.as_bytes());
+use anyhow::Result;
+use bench_model::results::{Lock, REPORT, RunFolder};
+use bench_system::interrupt::Interrupt;
+use bench_system::probe::host;
+
+/// Prints a whole text, and with that all is well: who closes the other end has read enough.
+pub fn print(text: impl AsRef<[u8]>) -> bool {
+    let _ = stdout().write_all(text.as_ref());
+    true
 }
 
-/// How a verb ended that ran well by itself.
+/// Prints what a run found first, and where the rest stands.
+pub fn say_found(folder: &RunFolder, headline: &str) {
+    bench_system::say!("{headline}The whole report: {}", folder.0.join(REPORT).display());
+}
+
+/// Takes Ctrl-C over, and lets this process and those that it starts open as many files as they may.
+pub fn prepare() -> Result<Interrupt> {
+    let interrupt = Interrupt::install()?;
+    host::raise_open_files();
+    Ok(interrupt)
+}
+
+/// A run's folder with the right to write to it.
+pub fn locked(folder: RunFolder) -> Result<(RunFolder, Lock)> {
+    let lock = folder.lock()?;
+    Ok((folder, lock))
+}
+
+/// The folder of a run that is resumed, where one is, with the right to write to it.
+pub fn resumed(run: Option<&Path>) -> Result<Option<(RunFolder, Lock)>> {
+    run.map(|run| locked(RunFolder::open_to_resume(run)?)).transpose()
+}
+
+/// A command line that does the same again.
+pub struct CommandLine(pub String);
+
+impl CommandLine {
+    /// Adds an option for each value.
+    pub fn option<T: Display>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
+        self.0.extend(values.into_iter().map(|value| format!(" --{name} {value}")));
+        self
+    }
+
+    /// Adds an option without a value, where it was given.
+    pub fn flag(mut self, name: &str, is_given: bool) -> Self {
+        self.0.extend(is_given.then(|| format!(" --{name}")));
+        self
+    }
+}
+
+/// How a verb ended that ran well by itself, by the exit code that says so.
+#[derive(Clone, Copy)]
 pub enum Ending {
     /// All is well.
-    Well,
+    Well = 0,
     /// Something is not as it should be.
-    Found,
+    Found = 1,
     /// It can't be told.
-    Open,
-}
-
-impl Ending {
-    /// The exit code that says so.
-    pub const fn code(&self) -> u8 {
-        match self {
-            Self::Well => 0,
-            Self::Found => 1,
-            Self::Open => 3,
-        }
-    }
+    Open = 3,
 }
 
 impl From<bool> for Ending {

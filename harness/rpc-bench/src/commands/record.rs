@@ -36,9 +36,6 @@ const MOST_BYTES: u64 = 64 << 20;
 /// How long the service may take for one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long it records at most: a year.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
-
 /// Whose calls to record.
 #[derive(clap::Args)]
 pub struct Args {
@@ -108,7 +105,7 @@ pub fn record(args: &Args) -> Result<bool> {
             }
         });
     }
-    let ended = interrupt.wait(LONGEST, || Ok(recorder.is_done().then_some(())));
+    interrupt.wait_for_end(|| Ok(recorder.is_done()))?;
     let written = recorder.written();
     if let Some(error) = &written.error {
         return Err(anyhow!("{}: {error}", args.to.display()));
@@ -116,10 +113,8 @@ pub fn record(args: &Args) -> Result<bool> {
     let calls: u64 = written.methods.values().sum();
     bench_system::say!("{} of {} in {}", counted(calls, "call"), methods(&written), args.to.display());
     if written.left_out > 0 {
-        bench_system::say!(
-            "{} left out, as --leave-out and its defaults say",
-            counted(written.left_out, "call")
-        );
+        let left_out = counted(written.left_out, "call");
+        bench_system::say!("{left_out} left out, as --leave-out and its defaults say");
     }
     if calls > 0 {
         bench_system::say!(
@@ -127,10 +122,7 @@ pub fn record(args: &Args) -> Result<bool> {
             args.to.file_name().unwrap_or_default()
         );
     }
-    match ended {
-        Err(error) if !error.is::<bench_system::interrupt::Interrupted>() => Err(error),
-        _ => Ok(true),
-    }
+    Ok(true)
 }
 
 fn methods(written: &Written) -> String {
@@ -156,13 +148,9 @@ fn serve(
     if read.is_err() || body.len() as u64 > MOST_BYTES {
         return refuse(request, 400, "no text, or too long");
     }
-    let answer = pass_on(&body, target, connection);
-    let answer = match answer {
+    let answer = match pass_on(&body, target, connection) {
         Ok(answer) => answer,
-        Err(error) => {
-            *connection = None;
-            return refuse(request, 502, &format!("{error:#}"));
-        }
+        Err(error) => return refuse(request, 502, &format!("{error:#}")),
     };
     recorder.take(&body);
     let json = Header::from_bytes("content-type", "application/json").map_err(|()| anyhow!("no header"))?;
@@ -170,6 +158,7 @@ fn serve(
     request.respond(response.with_header(json)).context("no client")
 }
 
+/// Passes a body on by the connection that is there, or a new one. One that failed is not there any more.
 fn pass_on(body: &str, target: &Target, connection: &mut Option<Connection>) -> Result<Answer> {
     let mut own = match connection.take() {
         Some(own) => own,

@@ -1,16 +1,17 @@
 //! `rpc-bench reference`: the runs that README's first screen quotes, measured where today's servers have none on this
 //! processor.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use bench_model::config::ConfigDir;
 use bench_model::results::RunFolder;
+use bench_report::html::reported;
 use bench_report::pages::Sources;
 use bench_system::probe::host::Host;
 use bench_system::repository::changed_files;
+use bench_system::text_files::{read, write};
 use serde::Deserialize;
 
 /// The list, in the folder of the configuration.
@@ -78,8 +79,8 @@ impl Wanted {
 /// The tree has changes, a run fails, or a page can't be written.
 pub fn reference(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let path = config.0.join(LIST);
-    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
-    let list: List = toml::from_str(&text).with_context(|| format!("{} is not right", path.display()))?;
+    let list: List =
+        toml::from_str(&read(&path)?).with_context(|| format!("{} is not right", path.display()))?;
     let mut all_there = true;
     for wanted in &list.run {
         let command = wanted.command().with_context(|| path.display().to_string())?;
@@ -118,12 +119,9 @@ fn there(results: &Path, wanted: &Wanted) -> Result<Vec<RunFolder>> {
     let processor = Host::machine().processor_name();
     // What was measured meanwhile is read afresh.
     let sources = Sources::new(results, Path::new("."));
-    let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.sort();
     let mut found = Vec::new();
-    for path in paths.iter().filter(|path| path.join("report.md").is_file()) {
-        let Ok(folder) = RunFolder::open(path) else { continue };
+    for reported in reported(results)?.iter().rev() {
+        let Ok(folder) = RunFolder::open(&reported.0) else { continue };
         let is_here = folder
             .conditions()
             .is_ok_and(|known| known.host.processor_name() == processor && known.uncommitted().is_none());
@@ -139,12 +137,7 @@ fn check_unchanged() -> Result<()> {
     let changed = changed_files(Path::new("."))
         .context("this is no git repository, so that no run here can be kept")?;
     let counts = changed.iter().find(|file| !file.ends_with(".md") && !file.starts_with("results/"));
-    ensure!(
-        counts.is_none(),
-        "{} has changed since the commit; commit first",
-        counts.map_or("", |file| file)
-    );
-    Ok(())
+    counts.map_or(Ok(()), |file| bail!("{file} has changed since the commit; commit first"))
 }
 
 /// Calls this program with another verb, whose output goes where this one's does.
@@ -166,8 +159,7 @@ fn keep(run: &Path) -> Result<()> {
 
 /// Lets README quote a run by an alias, where it has that alias.
 fn quote(alias: &str, run: &str) -> Result<()> {
-    let readme = Path::new("README.md");
-    let text = fs::read_to_string(readme).context("can't read README.md")?;
+    let text = read("README.md")?;
     let begin = format!("[{alias}]: results/");
     let line = |line: &str| match line.starts_with(&begin) {
         true => format!("{begin}{run}/report.md\n"),
@@ -175,7 +167,7 @@ fn quote(alias: &str, run: &str) -> Result<()> {
     };
     let renewed: String = text.split_inclusive('\n').map(line).collect();
     if renewed != text {
-        fs::write(readme, renewed).context("can't write README.md")?;
+        write("README.md", &renewed)?;
     }
     Ok(())
 }
@@ -187,8 +179,8 @@ mod tests {
     #[test]
     fn what_is_to_be_measured_is_there() {
         let config = ConfigDir::of_repository();
-        let list: List = toml::from_str(&fs::read_to_string(config.0.join(LIST)).unwrap()).unwrap();
-        let readme = fs::read_to_string(config.0.join("../README.md")).unwrap();
+        let list: List = toml::from_str(&read(config.0.join(LIST)).unwrap()).unwrap();
+        let readme = read(config.0.join("../README.md")).unwrap();
         assert!(list.run.len() > 3);
         for wanted in &list.run {
             match wanted.command().unwrap().as_slice() {

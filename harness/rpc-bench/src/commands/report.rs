@@ -1,19 +1,44 @@
 //! `rpc-bench report`: a run's report again, from its folder alone.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use bench_model::results::RunFolder;
 use bench_report::export::{Format, export};
-use bench_report::{Run, pooled};
+use bench_report::{Run, calibration, headline, pooled, why};
 
-/// Writes the report and prints its headline; by the views of a file, where one is named.
-pub fn report(results: &Path, run: &Path, views: Option<&Path>) -> Result<bool> {
-    let folder = RunFolder::open(run)?;
-    let _locked = folder.lock()?;
-    if let Some(file) = views {
+use super::say_found;
+
+/// Which run, and in which form.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The run's folder, such as results/2026-11-20T120000Z-quick.
+    run: PathBuf,
+    /// Print its figures in a format that another tool reads, and write nothing.
+    #[arg(long)]
+    format: Option<Format>,
+    /// Show it by the [[view]] tables of this file, which the run's folder keeps; see docs/QUESTIONS.md.
+    #[arg(long, value_name = "FILE", conflicts_with = "format")]
+    views: Option<PathBuf>,
+}
+
+/// Writes the report, by the views of a file where one is named, and prints its headline; or prints a campaign's run in
+/// a format that another tool reads, and writes nothing into its folder.
+pub fn report(results: &Path, args: &Args) -> Result<bool> {
+    let folder = RunFolder::open(&args.run)?;
+    let of_campaign = |option: &str| {
         let is_campaign = !folder.is_calibration() && !folder.is_why();
-        ensure!(is_campaign, "{}: --views is for runs of campaigns", run.display());
+        ensure!(is_campaign, "{}: {option} is for runs of campaigns", folder.0.display());
+        Ok(())
+    };
+    if let Some(format) = args.format {
+        of_campaign("--format")?;
+        let text = Run::load(&folder).and_then(|run| export(&run, format));
+        return Ok(super::print(text.with_context(|| folder.0.display().to_string())?));
+    }
+    let _locked = folder.lock()?;
+    if let Some(file) = &args.views {
+        of_campaign("--views")?;
         let before = folder.show_by(file)?;
         if let Err(error) = Run::load(&folder).and_then(|run| has_cells(&run)) {
             folder.show_as_before(before)?;
@@ -21,30 +46,13 @@ pub fn report(results: &Path, run: &Path, views: Option<&Path>) -> Result<bool> 
         }
     }
     if folder.is_calibration() {
-        let summary = bench_report::calibration::write(&folder)?;
-        bench_system::say!(
-            "{}\nThe whole report: {}",
-            bench_report::calibration::headline(&summary),
-            folder.0.join("report.md").display()
-        );
-        return Ok(true);
+        say_found(&folder, &(calibration::headline(&calibration::write(&folder)?) + "\n"));
+    } else if folder.is_why() {
+        say_found(&folder, &why::headline(&why::write(&folder)?));
+    } else {
+        say_found(&folder, &(headline(&bench_report::write(&folder)?) + "\n"));
+        print_agreement(&folder, results);
     }
-    if folder.is_why() {
-        let summary = bench_report::why::write(&folder)?;
-        bench_system::say!(
-            "{}The whole report: {}",
-            bench_report::why::headline(&summary),
-            folder.0.join("report.md").display()
-        );
-        return Ok(true);
-    }
-    let run = bench_report::write(&folder)?;
-    bench_system::say!(
-        "{}\nThe whole report: {}",
-        bench_report::headline(&run),
-        folder.0.join("report.md").display()
-    );
-    print_agreement(&folder, results);
     Ok(true)
 }
 
@@ -54,16 +62,6 @@ fn has_cells(run: &Run) -> Result<()> {
     let title = empty.map_or("", |shown| &shown.view.title);
     ensure!(empty.is_none(), "[[view]] {title:?}: no cell of the run is at the values in field only");
     run.summary.views.iter().try_for_each(|shown| shown.view.check_method(&run.plan.workloads))
-}
-
-/// Prints a campaign's run in a format that another tool reads. Writes nothing into its folder.
-pub fn print_as(run: &Path, format: Format) -> Result<bool> {
-    let folder = RunFolder::open(run)?;
-    let is_campaign = !folder.is_calibration() && !folder.is_why();
-    ensure!(is_campaign, "{}: --format is for runs of campaigns", run.display());
-    let text = Run::load(&folder).and_then(|run| export(&run, format));
-    super::print(&text.with_context(|| run.display().to_string())?);
-    Ok(true)
 }
 
 /// Prints how a campaign's run stands to the kept ones. It is no part of its report, which needs nothing but its

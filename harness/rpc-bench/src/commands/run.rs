@@ -16,8 +16,9 @@ use bench_model::plan::{MostLoad, Plan};
 use bench_model::provenance::check_unchanged;
 use bench_model::results::{Lock, RunFolder};
 use bench_system::interrupt::{Interrupt, Interrupted};
-use bench_system::probe::host;
 use bench_system::readable_numbers::counted;
+
+use super::{CommandLine, locked, prepare, resumed, say_found};
 
 /// The most connections at one time, and the most seconds of load in all, on a target.
 const MOST_CONNECTIONS: u32 = 1_000;
@@ -93,50 +94,34 @@ pub struct Args {
 }
 
 impl Args {
-    /// The target, where one is given.
-    fn running_at(&self) -> Option<RunningAt> {
-        let at = |url: &String| RunningAt {
-            url: url.clone(),
-            i_own_this_target: self.i_own_this_target,
-            own_answers: Vec::new(),
-        };
-        self.target.as_ref().map(at)
-    }
-
     /// The command that makes the run again.
     fn command(&self, config: &ConfigDir) -> String {
         // just would lose the quotes of a header.
         let is_plain = self.headers.is_empty() && self.ca.is_none();
         let verb = if is_plain { "just bench-all" } else { "cargo rpc-bench run" };
-        let mut command = format!("{verb} {}", self.campaign);
-        if config.0 != Path::new("bench-scripts") {
-            command.push_str(&format!(" --config {}", config.0.display()));
-        }
-        if let Some(url) = &self.target {
-            command.push_str(&format!(" --target {url}"));
-            command.extend(self.headers.iter().map(|header| format!(" --header '{header}'")));
-            command.extend(self.ca.iter().map(|file| format!(" --ca '{}'", file.display())));
-            command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
-            let Self { max_connections, max_seconds, .. } = self;
-            if (*max_connections, *max_seconds) != (MOST_CONNECTIONS, MOST_SECONDS) {
-                command
-                    .push_str(&format!(" --max-connections {max_connections} --max-seconds {max_seconds}"));
-            }
-        }
-        command.extend(self.server.iter().map(|server| format!(" --server {server}")));
-        command.extend(self.minutes.map(|minutes| format!(" --minutes {minutes}")));
-        command.extend(self.rate.map(|rate| format!(" --rate {rate}")));
-        command.extend(self.workload.iter().map(|workload| format!(" --workload {workload}")));
-        command.extend(self.connections.map(|connections| format!(" --connections {connections}")));
-        command.extend(self.seed.map(|seed| format!(" --seed {seed}")));
-        command.extend(self.profile.iter().map(|profile| format!(" --profile {profile}")));
-        command.push_str(if self.no_build { " --no-build" } else { "" });
-        command.extend(self.hosts.iter().map(|pool| format!(" --hosts {pool}")));
-        command.extend(self.listen.iter().map(|address| format!(" --listen {address}")));
-        if let Some(addr) = self.prometheus {
-            command.push_str(&format!(" --prometheus {addr}"));
-        }
-        command
+        let config = Some(config.0.display()).filter(|_| config.0 != Path::new("bench-scripts"));
+        let Self { max_connections, max_seconds, .. } = *self;
+        let is_bound = (max_connections, max_seconds) != (MOST_CONNECTIONS, MOST_SECONDS);
+        let command = CommandLine(format!("{verb} {}", self.campaign))
+            .option("config", config)
+            .option("target", &self.target)
+            .option("header", self.headers.iter().map(|header| format!("'{header}'")))
+            .option("ca", self.ca.iter().map(|file| format!("'{}'", file.display())))
+            .flag("i-own-this-target", self.i_own_this_target)
+            .option("max-connections", is_bound.then_some(max_connections))
+            .option("max-seconds", is_bound.then_some(max_seconds))
+            .option("server", &self.server)
+            .option("minutes", self.minutes)
+            .option("rate", self.rate)
+            .option("workload", &self.workload)
+            .option("connections", self.connections)
+            .option("seed", self.seed)
+            .option("profile", &self.profile)
+            .flag("no-build", self.no_build)
+            .option("hosts", &self.hosts)
+            .option("listen", self.listen)
+            .option("prometheus", self.prometheus);
+        command.0
     }
 
     /// Begins to show the run, where that is wished.
@@ -154,22 +139,21 @@ impl Args {
 
 /// Runs or resumes a campaign and writes its report. False where a trial failed or a bound is broken.
 pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
-    let interrupt = Interrupt::install()?;
-    host::raise_open_files();
+    let interrupt = prepare()?;
     args.watch()?;
     // Mistakes in the folder or the campaign are reported before anything is built.
-    let opened = args.resume.as_deref().map(RunFolder::open_to_resume).transpose()?;
-    let locked = opened.as_ref().map(RunFolder::lock).transpose()?;
-    if let Some(folder) = opened.as_ref().filter(|folder| folder.is_calibration()) {
+    let resumed = resumed(args.resume.as_deref())?;
+    if let Some((folder, _)) = &resumed {
         let path = folder.0.display();
-        bail!("{path} is a calibration; resume it with: cargo rpc-bench calibrate --resume {path}");
+        if folder.is_calibration() {
+            bail!("{path} is a calibration; resume it with: cargo rpc-bench calibrate --resume {path}");
+        }
+        if folder.is_why() {
+            bail!("{path} is a why run; resume it with: cargo rpc-bench why --resume {path}");
+        }
     }
-    if let Some(folder) = opened.as_ref().filter(|folder| folder.is_why()) {
-        let path = folder.0.display();
-        bail!("{path} is a why run; resume it with: cargo rpc-bench why --resume {path}");
-    }
-    let (plan, text) = match (&opened, args.running_at()) {
-        (Some(folder), _) => (folder.plan()?, String::new()),
+    let (mut plan, text) = match (&resumed, &args.target) {
+        (Some((folder, _)), _) => (folder.plan()?, String::new()),
         (None, None) => match &args.server {
             None => run::resolve(config, &args.campaign)?,
             Some(server) => {
@@ -183,7 +167,12 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
                 run::soak::resolve(config, &args.campaign, soaked)?
             }
         },
-        (None, Some(at)) => {
+        (None, Some(url)) => {
+            let at = RunningAt {
+                url: url.clone(),
+                i_own_this_target: args.i_own_this_target,
+                ..RunningAt::default()
+            };
             let bound = MostLoad { connections: args.max_connections, seconds: args.max_seconds };
             let resolved = run::running_server::resolve(
                 config,
@@ -200,7 +189,6 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             resolved
         }
     };
-    let mut plan = plan;
     if let Some(seed) = args.seed {
         plan = run::drawn_from(plan, seed).context("--seed")?;
     }
@@ -215,7 +203,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         plan.hosts = Some(pool);
     }
     let command = args.command(config);
-    let wanted = Wanted { plan, text, again: command.clone(), command, resumed: opened.zip(locked) };
+    let wanted = Wanted { plan, text, again: command.clone(), command, resumed };
     measure(config, results, wanted, &interrupt)
 }
 
@@ -242,9 +230,8 @@ pub(super) fn measure(
     interrupt: &Interrupt,
 ) -> Result<bool> {
     let Wanted { plan, text, command, again, resumed } = wanted;
-    let (opened, locked) = resumed.unzip();
-    let begun_with = match &opened {
-        Some(folder) => folder.conditions()?.open_loop_tools,
+    let begun_with = match &resumed {
+        Some((folder, _)) => folder.conditions()?.open_loop_tools,
         None => Vec::new(),
     };
     plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| bench_system::note!("{note}"));
@@ -252,48 +239,37 @@ pub(super) fn measure(
     let mut tools = Tools::find(&needed(&plan, &begun_with), &config.tools())?;
     run::build(&plan)?;
     bench_system::note!("built in {} s; now measuring", building.elapsed().as_secs());
-    let folder = match opened {
-        Some(folder) => {
-            check_as_begun(&folder, &tools)?;
-            run::resume(&folder)?;
-            folder
+    let (folder, _locked) = match resumed {
+        Some(resumed) => {
+            check_as_begun(&resumed.0, &tools)?;
+            run::resume(&resumed.0)?;
+            resumed
         }
         None => {
             let begun = run::begin(results, &plan, &text, &mut tools, &command, interrupt);
-            begun.inspect_err(|error| {
+            locked(begun.inspect_err(|error| {
                 if error.is::<Interrupted>() {
                     bench_system::note!("\n{error}; start again with: {again}");
                 }
-            })?
+            })?)?
         }
     };
-    let _locked = locked.map_or_else(|| folder.lock(), Ok)?;
-    bench_system::note!("results go to {}", folder.0.display());
+    let path = folder.0.display();
+    bench_system::note!("results go to {path}");
     let carried_out = run::carry_out(&folder, &tools, interrupt, &print_so_far);
     watch::end();
-    match carried_out {
-        Ok(()) => {}
-        Err(error) => {
-            let kept = folder.kept_trials();
-            let again = format!("cargo rpc-bench run --resume {}", folder.0.display());
-            bench_system::note!("\n{kept} trials are kept; resume the run with: {again}");
-            ensure!(!error.is::<Interrupted>(), Interrupted);
-            return Err(error);
-        }
-    }
+    carried_out.inspect_err(|_| {
+        let kept = folder.kept_trials();
+        bench_system::note!(
+            "\n{kept} trials are kept; resume the run with: cargo rpc-bench run --resume {path}"
+        );
+    })?;
     let run = bench_report::write(&folder)?;
-    bench_system::say!(
-        "\n{}\nThe whole report: {}",
-        bench_report::headline(&run),
-        folder.0.join("report.md").display()
-    );
+    say_found(&folder, &format!("\n{}\n", bench_report::headline(&run)));
     super::report::print_agreement(&folder, results);
     let shortcomings = run.shortcomings();
-    if let Some(first) = shortcomings.first() {
-        let more = match shortcomings.len() - 1 {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
+    if let [first, others @ ..] = shortcomings.as_slice() {
+        let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
         bench_system::note!("exit code 1: {first}{more}");
     }
     Ok(shortcomings.is_empty())

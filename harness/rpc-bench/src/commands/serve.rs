@@ -69,11 +69,8 @@ fn print_hints(server: &Server, workload: &Workload, request: &str, addr: &str) 
     bombard.extend(bombardier::arguments(&load, request, &url, &[]));
     bench_system::say!("{}: {}\n", server.name, server.title);
     if workload.is_mix() {
-        bench_system::say!(
-            "{} is a mix, of which this is one request: {}\n",
-            workload.name,
-            workload.words()
-        );
+        let (name, words) = (&workload.name, workload.words());
+        bench_system::say!("{name} is a mix, of which this is one request: {words}\n");
     }
     bench_system::say!("{}\n", shell(&curl));
     bench_system::say!("{}\n", shell(&bombard));

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use bench_report::pages::{self, Page, Sources};
 use bench_report::pooled;
+use bench_system::text_files::write;
 
 /// Whether to change anything.
 #[derive(clap::Args)]
@@ -35,12 +36,9 @@ pub fn splice(results: &Path, args: &Args) -> Result<bool> {
                 figures.join("; ")
             );
         }
-        for difference in &spliced.differences {
-            let pages::Difference { line, printed, recomputed } = difference;
-            bench_system::say!(
-                "{shown}:{line}: {} {printed:?} by {recomputed:?}",
-                if args.check { "replace" } else { "replaced" }
-            );
+        let replaced = if args.check { "replace" } else { "replaced" };
+        for pages::Difference { line, printed, recomputed } in &spliced.differences {
+            bench_system::say!("{shown}:{line}: {replaced} {printed:?} by {recomputed:?}");
         }
         if args.check {
             all_well &= spliced.differences.is_empty();
@@ -67,15 +65,13 @@ fn pooled_is_current(results: &Path, check: bool) -> Result<bool> {
         if kept == text {
             continue;
         }
+        let shown = path.display();
         if check {
-            bench_system::say!(
-                "{} is not what the kept runs give; run: just compare --all --write",
-                path.display()
-            );
+            bench_system::say!("{shown} is not what the kept runs give; run: just compare --all --write");
             current = false;
         } else {
-            std::fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
-            bench_system::say!("{} is written again from the kept runs", path.display());
+            write(&path, &text)?;
+            bench_system::say!("{shown} is written again from the kept runs");
         }
     }
     Ok(current)

@@ -6,11 +6,10 @@ use anyhow::{Context, Result, anyhow};
 use bench_measure::run::one_call::{self, OneCall};
 use bench_model::config::{ConfigDir, RunningAt};
 use bench_model::headers::{Access, Headers};
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::host;
 use serde_json::Value;
 
 use super::run::{Wanted, measure};
+use super::{CommandLine, prepare};
 
 /// What to send where.
 #[derive(clap::Args)]
@@ -50,34 +49,31 @@ impl Args {
     /// The command that makes the run again.
     fn command(&self) -> String {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-        let mut command = format!("rpc-bench try {} --method {}", self.url, self.method);
-        for (option, value) in [("--params", &self.params), ("--result", &self.result)] {
-            command.extend(value.iter().map(|value| format!(" {option} {}", quoted(value))));
-        }
-        command.extend(self.rate.map(|rate| format!(" --rate {rate}")));
-        command.push_str(&format!(" --connections {} --seconds {}", self.connections, self.seconds));
-        command.extend(self.headers.iter().map(|header| format!(" --header {}", quoted(header))));
-        command.extend(self.ca.iter().map(|file| format!(" --ca {}", quoted(&file.display().to_string()))));
-        command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
-        command
+        let command = CommandLine(format!("rpc-bench try {} --method {}", self.url, self.method))
+            .option("params", self.params.as_deref().map(quoted))
+            .option("result", self.result.as_deref().map(quoted))
+            .option("rate", self.rate)
+            .option("connections", [self.connections])
+            .option("seconds", [self.seconds])
+            .option("header", self.headers.iter().map(|header| quoted(header)))
+            .option("ca", self.ca.iter().map(|file| quoted(&file.to_string_lossy())))
+            .flag("i-own-this-target", self.i_own_this_target);
+        command.0
     }
 }
 
 /// Measures one call, and prints and writes the report. False where a trial failed.
 pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
-    let interrupt = Interrupt::install()?;
-    host::raise_open_files();
+    let interrupt = prepare()?;
     let json = |option: &str, text: &Option<String>| -> Result<Option<Value>> {
-        let parse = |text: &String| {
-            serde_json::from_str(text).map_err(|error| anyhow!("{option}: not JSON: {error}"))
-        };
-        text.as_ref().map(parse).transpose()
+        let parsed = text.as_deref().map(serde_json::from_str).transpose();
+        parsed.map_err(|error| anyhow!("{option}: not JSON: {error}"))
     };
     let call = OneCall {
         at: RunningAt {
             url: args.url.clone(),
             i_own_this_target: args.i_own_this_target,
-            own_answers: Vec::new(),
+            ..RunningAt::default()
         },
         access: Access { headers: Headers::parse(&args.headers).context("--header")?, ca: args.ca.clone() },
         method: args.method.clone(),

@@ -10,8 +10,9 @@ use anyhow::{Context, Result, bail, ensure};
 use bench_measure::client::agent;
 use bench_measure::owned_process::{Output, Owned, describe};
 use bench_model::config::{ConfigDir, Placement};
-use bench_system::interrupt::{Interrupt, Interrupted};
-use bench_system::probe::host;
+use bench_system::interrupt::Interrupt;
+use bench_system::probe::host::on_path;
+use bench_system::text_files::{read, write};
 use rustix::process::Signal;
 
 /// How long a program may take until it answers.
@@ -25,9 +26,6 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// How often a wait here checks.
 const POLL: Duration = Duration::from_millis(50);
-
-/// How long it watches at most; a person ends it much earlier.
-const WATCHES_FOR: Duration = Duration::from_secs(30 * 86_400);
 
 /// Where to watch.
 #[derive(clap::Args)]
@@ -72,7 +70,7 @@ fn end(mut started: Vec<Started>) -> Result<()> {
 /// Starts what is installed, says where it is, and waits.
 pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
-    let prometheus = host::on_path("prometheus").context(
+    let prometheus = on_path("prometheus").context(
         "there is no prometheus on the PATH; install it with: apt-get install prometheus (or from \
             https://prometheus.io/download)",
     )?;
@@ -80,7 +78,7 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
     let mut started = Vec::new();
     let listens = start_prometheus(&prometheus, args, &interrupt, &mut started)?;
     bench_system::say!("Prometheus: http://{listens}/graph");
-    match host::on_path("prometheus-node-exporter").or_else(|| host::on_path("node_exporter")) {
+    match on_path("prometheus-node-exporter").or_else(|| on_path("node_exporter")) {
         Some(program) => {
             let address = format!("--web.listen-address={}", args.node_listen);
             started.push(start("node_exporter", &program, &[address], &args.folder)?);
@@ -91,7 +89,7 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
              prometheus-node-exporter"
         ),
     }
-    match host::on_path("grafana-server").or_else(|| host::on_path("grafana")) {
+    match on_path("grafana-server").or_else(|| on_path("grafana")) {
         Some(program) => {
             let sources = config.0.join("watch/grafana-sources.yml");
             started.push(start_grafana(&program, &sources, listens, args)?);
@@ -106,7 +104,7 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
         "k6's own samples: K6_PROMETHEUS_RW_SERVER_URL=http://{listens}/api/v1/write before the command"
     );
     bench_system::say!("(Ctrl-C ends what was started here)");
-    let ended = interrupt.wait(WATCHES_FOR, || {
+    let ended = interrupt.wait_for_end(|| {
         for one in &mut started {
             if let Some(status) = one.process.ended()? {
                 let log = log(&args.folder, one.name);
@@ -114,13 +112,10 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
             }
         }
         sleep(POLL);
-        Ok(None::<()>)
+        Ok(false)
     });
     end(started)?;
-    match ended {
-        Err(error) if !error.is::<Interrupted>() => Err(error),
-        _ => Ok(true),
-    }
+    ended.map(|()| true)
 }
 
 fn log(folder: &Path, name: &str) -> PathBuf {
@@ -129,36 +124,24 @@ fn log(folder: &Path, name: &str) -> PathBuf {
 
 /// Copies the configuration to where the lists of targets are, with this call's addresses in it.
 fn write_config(from: &Path, args: &Args) -> Result<()> {
-    let targets = args.folder.join("targets");
-    let boards = args.folder.join("grafana/boards");
-    for folder in
-        [&targets, &boards, &args.folder.join("grafana/datasources"), &args.folder.join("grafana/dashboards")]
-    {
-        fs::create_dir_all(folder).with_context(|| format!("can't make {}", folder.display()))?;
+    for folder in ["targets", "grafana/boards", "grafana/datasources", "grafana/dashboards"] {
+        let folder = args.folder.join(folder);
+        fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
     }
-    let read = |name: &str| {
-        let path = from.join(name);
-        fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))
-    };
-    let write = |name: &str, text: &str| {
-        let path = args.folder.join(name);
-        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))
-    };
-    write(
-        "prometheus.yml",
-        &read("prometheus.yml")?.replace("127.0.0.1:9100", &args.node_listen.to_string()),
-    )?;
-    write("rules.yml", &read("rules.yml")?)?;
-    write("grafana/boards/board.json", &read("board.json")?)?;
-    let boards = boards.canonicalize()?;
-    write(
-        "grafana/dashboards/boards.yml",
-        &read("grafana-boards.yml")?.replace("{boards}", &boards.to_string_lossy()),
-    )?;
-    for list in ["harness.json", "servers.json"] {
+    let boards = args.folder.join("grafana/boards").canonicalize()?;
+    for (name, to) in [
+        ("prometheus.yml", "prometheus.yml"),
+        ("rules.yml", "rules.yml"),
+        ("board.json", "grafana/boards/board.json"),
+        ("grafana-boards.yml", "grafana/dashboards/boards.yml"),
+    ] {
+        let text = read(from.join(name))?.replace("127.0.0.1:9100", &args.node_listen.to_string());
+        write(args.folder.join(to), &text.replace("{boards}", &boards.to_string_lossy()))?;
+    }
+    for list in ["targets/harness.json", "targets/servers.json"].map(|list| args.folder.join(list)) {
         // A run that goes on already has written them.
-        if !targets.join(list).exists() {
-            write(&format!("targets/{list}"), "[]\n")?;
+        if !list.exists() {
+            write(list, "[]\n")?;
         }
     }
     Ok(())
@@ -213,22 +196,15 @@ fn listening(said: &str) -> Option<SocketAddr> {
 }
 
 fn start_grafana(program: &Path, sources: &Path, prometheus: SocketAddr, args: &Args) -> Result<Started> {
-    let text = fs::read_to_string(sources).with_context(|| format!("can't read {}", sources.display()))?;
-    let path = args.folder.join("grafana/datasources/prometheus.yml");
-    fs::write(&path, text.replace("{prometheus}", &prometheus.to_string()))
-        .with_context(|| format!("can't write {}", path.display()))?;
+    let text = read(sources)?.replace("{prometheus}", &prometheus.to_string());
+    write(args.folder.join("grafana/datasources/prometheus.yml"), &text)?;
     let folder = args.folder.canonicalize()?;
     let listen = args.grafana_listen;
-    let mut flags = Vec::new();
-    if program.ends_with("grafana") {
-        flags.push("server".to_owned());
-    }
+    let verb = program.ends_with("grafana").then(|| "server".to_owned());
     // Where Grafana's own packages keep what it shows.
     let home = Path::new("/usr/share/grafana");
-    if home.is_dir() {
-        flags.push(format!("--homepath={}", home.display()));
-    }
-    for (setting, value) in [
+    let home = home.is_dir().then(|| format!("--homepath={}", home.display()));
+    let settings = [
         ("paths.provisioning", folder.join("grafana").display().to_string()),
         ("paths.data", folder.join("grafana/data").display().to_string()),
         ("paths.logs", folder.join("grafana/logs").display().to_string()),
@@ -237,9 +213,9 @@ fn start_grafana(program: &Path, sources: &Path, prometheus: SocketAddr, args: &
         ("auth.anonymous.enabled", "true".to_owned()),
         ("analytics.reporting_enabled", "false".to_owned()),
         ("analytics.check_for_updates", "false".to_owned()),
-    ] {
-        flags.push(format!("cfg:{setting}={value}"));
-    }
+    ];
+    let settings = settings.map(|(setting, value)| format!("cfg:{setting}={value}"));
+    let flags: Vec<String> = verb.into_iter().chain(home).chain(settings).collect();
     start("grafana", program, &flags, &args.folder)
 }
 

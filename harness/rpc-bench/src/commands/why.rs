@@ -6,9 +6,9 @@ use anyhow::{Result, bail, ensure};
 use bench_measure::run::why::{Question, begin, build, carry_out, resolve, resume};
 use bench_model::config::ConfigDir;
 use bench_model::load::toolchain::Tools;
-use bench_model::results::{Lock, RunFolder};
-use bench_system::interrupt::{Interrupt, Interrupted};
-use bench_system::probe::host;
+use bench_model::results::RunFolder;
+
+use super::{CommandLine, locked, prepare, resumed, say_found};
 
 /// Which servers and which request.
 #[derive(clap::Args)]
@@ -32,31 +32,29 @@ pub struct Args {
 
 /// Measures, takes apart, and writes the report. False where a trial failed.
 pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
-    let interrupt = Interrupt::install()?;
-    host::raise_open_files();
-    let (folder, _locked) = match &args.resume {
-        Some(run) => open(run)?,
-        None => {
-            let folder = start(config, results, args)?;
-            let locked = folder.lock()?;
-            (folder, locked)
+    let interrupt = prepare()?;
+    let (folder, _locked) = match resumed(args.resume.as_deref())? {
+        Some(resumed) => {
+            let path = resumed.0.0.display();
+            ensure!(
+                resumed.0.is_why(),
+                "{path} is no why run; resume with: cargo rpc-bench run --resume {path}"
+            );
+            build(&resumed.0.plan()?.servers)?;
+            resume(&resumed.0)?;
+            resumed
         }
+        None => locked(start(config, results, args)?)?,
     };
-    bench_system::note!("results go to {}", folder.0.display());
+    let path = folder.0.display();
+    bench_system::note!("results go to {path}");
     let tools = Tools::find(&[], &config.tools())?;
     super::run::check_as_begun(&folder, &tools)?;
-    let again = format!("cargo rpc-bench why --resume {}", folder.0.display());
-    if let Err(error) = carry_out(&folder, &tools, &interrupt) {
-        bench_system::note!("\nwhat was observed is kept; resume with: {again}");
-        ensure!(!error.is::<Interrupted>(), Interrupted);
-        return Err(error);
-    }
+    carry_out(&folder, &tools, &interrupt).inspect_err(|_| {
+        bench_system::note!("\nwhat was observed is kept; resume with: cargo rpc-bench why --resume {path}");
+    })?;
     let summary = bench_report::why::write(&folder)?;
-    bench_system::say!(
-        "\n{}The whole report: {}",
-        bench_report::why::headline(&summary),
-        folder.0.join("report.md").display()
-    );
+    say_found(&folder, &format!("\n{}", bench_report::why::headline(&summary)));
     Ok(summary.failed.is_empty())
 }
 
@@ -70,21 +68,6 @@ fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
     let resolved = resolve(config, &question)?;
     let tools = Tools::find(&[], &config.tools())?;
     build(&resolved.main.servers)?;
-    let connections = args.connections.map_or_else(String::new, |count| format!(" --connections {count}"));
-    begin(results, &resolved, &tools, &format!("just why {server} {over} {workload}{connections}"))
-}
-
-/// Opens a run to resume it.
-fn open(run: &Path) -> Result<(RunFolder, Lock)> {
-    let folder = RunFolder::open_to_resume(run)?;
-    let locked = folder.lock()?;
-    ensure!(
-        folder.is_why(),
-        "{} is no why run; resume with: cargo rpc-bench run --resume {}",
-        run.display(),
-        run.display()
-    );
-    build(&folder.plan()?.servers)?;
-    resume(&folder)?;
-    Ok((folder, locked))
+    let command = CommandLine(format!("just why {server} {over} {workload}"));
+    begin(results, &resolved, &tools, &command.option("connections", args.connections).0)
 }

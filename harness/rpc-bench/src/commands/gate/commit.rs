@@ -16,17 +16,17 @@ use bench_model::results::REPORT;
 use bench_report::Run;
 use bench_report::moves;
 use bench_system::interrupt::Interrupt;
-use bench_system::probe::{callgrind, host};
+use bench_system::probe::callgrind;
 use serde::Serialize;
 
 use super::Args;
-use crate::commands::Ending;
+use crate::commands::{CommandLine, Ending, prepare};
 
 /// Of the document that `--json` writes.
 const SCHEMA: u32 = 1;
 
 /// What a gate with a commit writes for programs.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Document<'a> {
     /// Raised where a field changes its meaning or goes.
     schema: u32,
@@ -45,21 +45,16 @@ struct Document<'a> {
 impl Args {
     /// The verb that measures the same again.
     fn again(&self, base: &str) -> String {
-        let mut call = format!("gate --base-rev {base}");
-        let mut add = |option: &str, value: &str| call.extend([" --", option, " ", value]);
-        self.server.iter().for_each(|name| add("server", name));
-        self.workload.iter().for_each(|name| add("workload", name));
-        if let Some(folder) = &self.servers {
-            add("servers", &folder.display().to_string());
-        }
-        add("minutes", &self.minutes.to_string());
-        add("margin", &self.margin.to_string());
-        if let Some(share) = self.max_foreign_cpu {
-            add("max-foreign-cpu", &share.to_string());
-        }
-        let flags = [(self.all, " --all"), (self.without_counters, " --without-counters")];
-        call.extend(flags.into_iter().filter(|(is_given, _)| *is_given).map(|(_, flag)| flag));
-        call
+        let call = CommandLine(format!("gate --base-rev {base}"))
+            .option("server", &self.server)
+            .option("workload", &self.workload)
+            .option("servers", self.servers.iter().map(|folder| folder.display()))
+            .option("minutes", [self.minutes])
+            .option("margin", [self.margin])
+            .option("max-foreign-cpu", self.max_foreign_cpu)
+            .flag("all", self.all)
+            .flag("without-counters", self.without_counters);
+        call.0
     }
 
     fn say(&self, text: &str) {
@@ -74,28 +69,20 @@ impl Args {
         written.with_context(|| format!("--summary: can't write {}", path.display()))
     }
 
-    fn print(&self, document: &Document<'_>) -> Result<()> {
+    /// Prints the rest of a document, where that is wished, and gives the ending that it says.
+    fn print(&self, ending: Ending, document: Document<'_>) -> Result<Ending> {
         if self.json {
-            bench_system::say!("{}", serde_json::to_string_pretty(document)?);
+            let document = Document { schema: SCHEMA, exit_code: ending as u8, ..document };
+            bench_system::say!("{}", serde_json::to_string_pretty(&document)?);
         }
-        Ok(())
+        Ok(ending)
     }
 
     fn skip(&self, why: &str, same: &[String]) -> Result<Ending> {
         self.say(&format!("SKIPPED: gate: {why}"));
         self.summarize(&format!("### Not measured\n\n{why}\n\n"))?;
         let skipped = Some(format!("gate: {why}"));
-        let (exit_code, failed) = (Ending::Well.code(), Vec::new());
-        self.print(&Document {
-            schema: SCHEMA,
-            exit_code,
-            skipped,
-            same,
-            judgement: None,
-            failed,
-            report: None,
-        })?;
-        Ok(Ending::Well)
+        self.print(Ending::Well, Document { skipped, same, ..Document::default() })
     }
 }
 
@@ -114,8 +101,7 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
         }
         bail!("--base-rev {name}: this clone has no such commit; fetch it, or name another one");
     };
-    let interrupt = Interrupt::install()?;
-    host::raise_open_files();
+    let interrupt = prepare()?;
     let own = args.servers.clone().map(ConfigDir);
     let (servers, workloads) = (&args.server, &args.workload);
     let (all, without_counters) = (args.all, args.without_counters);
@@ -123,7 +109,8 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
     let mut sides = Sides::new(question, &commit)?;
     if !sides.pairs.is_empty() {
         let what = if args.all { "compared with itself at" } else { "built from other sources than at" };
-        args.say(&format!("{what} {}: {}", sides.base(), names(&sides)));
+        let names: Vec<&str> = sides.pairs.iter().map(|pair| pair.now.name.as_str()).collect();
+        args.say(&format!("{what} {}: {}", sides.base(), names.join(", ")));
         sides.build()?;
     }
     if !sides.same.is_empty() {
@@ -158,10 +145,8 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
         State::Undecided => Ending::Open,
         State::Still | State::Accepted => Ending::Well,
     };
-    let (judgement, report, exit_code) = (Some(&judgement), Some(report), ending.code());
-    let same = &sides.same;
-    args.print(&Document { schema: SCHEMA, exit_code, skipped: None, same, judgement, failed, report })?;
-    Ok(ending)
+    let (judgement, report) = (Some(&judgement), Some(report));
+    args.print(ending, Document { same: &sides.same, judgement, failed, report, ..Document::default() })
 }
 
 /// Runs all pairs side by side and counts instructions; gives where the report is, too.
@@ -189,25 +174,21 @@ fn measure(
     Ok((bench_report::write(&folder)?, counted, folder.0.join(REPORT)))
 }
 
-fn names(sides: &Sides) -> String {
-    sides.pairs.iter().map(|pair| pair.now.name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
 /// What was found of each server and request, CPU time before instructions, and the rates where they are judged.
 fn compared(run: &Run, counted: &[Counted], has_rates: bool) -> Vec<Compared> {
     let campaign = &run.plan.campaign;
-    // Also pairs of which no block is valid.
-    let wanted = campaign.workloads.iter().flat_map(|request| {
-        campaign.compared().into_iter().map(move |(server, over)| (server, over, request.clone()))
-    });
+    let pairs = campaign.compared();
     let mut all = Vec::new();
-    for (server, over, request) in wanted {
+    // Also pairs of which no block is valid.
+    for (request, (server, over)) in
+        campaign.workloads.iter().flat_map(|request| pairs.iter().map(move |pair| (request, pair)))
+    {
         let is_it =
-            |pair: &&Comparison| (&pair.server, &pair.over, &pair.workload) == (&server, &over, &request);
+            |pair: &&Comparison| (&pair.server, &pair.over, &pair.workload) == (server, over, request);
         let pair = run.summary.comparisons.iter().find(is_it);
         let pair = pair.filter(|pair| pair.cpu.ratio.interval.is_some());
         let of = |figure, found| Compared { server: server.clone(), request: request.clone(), figure, found };
-        let count = counted.iter().find(|one| (&one.server, &one.workload) == (&server, &request));
+        let count = counted.iter().find(|one| (&one.server, &one.workload) == (server, request));
         all.push(of(Moved::Cpu, pair.map(|pair| Found::Measured(pair.cpu))));
         all.push(of(Moved::Instructions, count.map(|one| Found::Counted(one.before, one.now))));
         if has_rates {
