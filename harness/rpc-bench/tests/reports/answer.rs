@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use bench_model::config::ConfigDir;
 use bench_model::figure::Figure;
-use bench_model::results::{self, RunFolder};
+use bench_model::results::RunFolder;
 use bench_stats::Estimate;
+
+use crate::kept::newest;
 
 /// Words of a sentence that a reader takes in at once.
 const WORDS: usize = 25;
@@ -18,11 +20,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The newest kept run of a campaign. A reader's own runs are none: what they say is not known here.
+/// The newest kept run of a campaign.
 fn kept(campaign: &str) -> bench_report::Run {
-    let of_campaign = |path: &PathBuf| path.to_string_lossy().ends_with(&format!("Z-{campaign}"));
-    let newest = results::kept(&root().join("results")).unwrap().into_iter().rfind(of_campaign).unwrap();
-    bench_report::Run::load(&RunFolder::open(&newest).unwrap()).unwrap()
+    bench_report::Run::load(&RunFolder::open(&newest(campaign).unwrap()).unwrap()).unwrap()
 }
 
 /// The sentences of a page's list, without its marks.

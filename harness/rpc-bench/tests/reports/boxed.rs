@@ -5,13 +5,13 @@ use bench_analysis::boxed::{Boxed, BoxedVerdict, is_fitted};
 use bench_measure::run;
 use bench_model::config::ConfigDir;
 use bench_model::load::sample_details::{Connects, Details};
-use bench_model::observation::{Observation, Outcome, Sample};
+use bench_model::observation::{Outcome, Sample};
 use bench_model::plan::Trial;
-use bench_model::results::{RunFolder, pretty};
 use bench_report::Run;
 use bench_system::cgroup::{OutOfMemory, Usage};
 use tempfile::TempDir;
 
+use crate::observed::{self, cells, completed, folder, observation};
 use crate::samples::{conditions, sample};
 
 /// What a server's group takes without connections, and for each, in bytes.
@@ -40,24 +40,19 @@ fn linear(trial: &Trial) -> u64 {
 /// limit.
 fn reported(takes: impl Fn(&Trial) -> u64) -> (Run, String, TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    let config = ConfigDir::of_repository();
-    let (plan, text) = run::resolve(&config, "connections-boxed").unwrap();
-    let folder = RunFolder::create(dir.path(), "boxed").unwrap();
-    folder.write_new("campaign.toml", &text).unwrap();
-    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all connections-boxed")).unwrap();
-    for trial in &plan.trials {
+    let (plan, _) = run::resolve(&ConfigDir::of_repository(), "connections-boxed").unwrap();
+    let observed = |trial: &Trial| {
         let size = plan.environment_of(plan.server(&trial.server).unwrap()).size();
         let limit = size.memory_max.unwrap().0;
         let outcome = match takes(trial) {
             bytes if bytes > limit => Outcome::out_of_memory("under load", OutOfMemory(usage(limit, 1))),
-            bytes => Outcome::Completed(Box::new(held(bytes))),
+            bytes => completed(held(bytes)),
         };
-        let (trial, started_at, took_s) = (trial.clone(), String::new(), 1.0);
-        folder.append(&Observation { trial, started_at, took_s, outcome }).unwrap();
-    }
-    let run = bench_report::write(&folder).unwrap();
-    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+        observation(trial, outcome)
+    };
+    let conditions = conditions("just bench-all connections-boxed");
+    let folder = folder(dir.path(), "boxed", &plan, &conditions, plan.trials.iter().map(observed));
+    let (run, report) = observed::reported(&folder);
     assert!(folder.0.join("boxed-connections.svg").is_file());
     (run, report, dir)
 }
@@ -82,7 +77,6 @@ fn of<'a>(run: &'a Run, server: &str) -> &'a Boxed {
 /// The first row of a server over a transport in the section.
 fn row(report: &str, server: &str, transport: &str) -> Vec<String> {
     let section = report.split("## How many connections fit in a box").nth(1).unwrap();
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     section.lines().map(cells).find(|row| row.len() > 3 && row[1] == server && row[2] == transport).unwrap()
 }
 

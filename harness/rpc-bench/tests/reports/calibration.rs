@@ -1,5 +1,6 @@
 //! A calibration on synthetic observations: what it counts is what was put in.
 
+use crate::observed::{completed, observation};
 use crate::samples::sample;
 use bench_analysis::Verdict;
 use bench_analysis::calibration::{
@@ -56,8 +57,7 @@ fn blocks(count: u32, seed: u64) -> Vec<Observation> {
             let workload = calibration.workload.clone();
             let connections = calibration.connections;
             let trial = Trial { number, block, server, workload, connections, ..Trial::default() };
-            let outcome = Outcome::Completed(Box::new(sample(1e6 / cpu_us, cpu_us)));
-            observations.push(Observation { trial, started_at: String::new(), took_s: 1.0, outcome });
+            observations.push(observation(&trial, completed(sample(1e6 / cpu_us, cpu_us))));
         }
     }
     observations
@@ -211,8 +211,7 @@ fn rates(blocks: u32, noise: Noise, twin: f64, seed: u64) -> RatesSummary {
                 connections: calibration.connections,
                 ..Trial::default()
             };
-            let outcome = Outcome::Completed(Box::new(sample));
-            observations.push(Observation { trial, started_at: String::new(), took_s: 1.0, outcome });
+            observations.push(observation(&trial, completed(sample)));
         }
     }
     calibrate_rates(&calibration, &sizing, &observations)

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::observed::observe;
+use crate::observed::{folder, observe};
 use crate::samples::{conditions, sample};
 use bench_analysis::{Cell, Moment, Summary, summarize};
 use bench_model::config::{Campaign, ConfigDir};
 use bench_model::observation::Sample;
 use bench_model::plan::Plan;
 use bench_model::plan::{self, Trial};
-use bench_model::results::{RunFolder, pretty};
+use bench_model::results::RunFolder;
 use bench_system::probe::resources::ResourceSample;
 use serde_json::Value;
 
@@ -177,12 +177,8 @@ fn with_quantiles(mut sample: Sample) -> Sample {
 
 /// The folder of these samples with its report.
 fn written(results: &Path, plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> RunFolder {
-    let folder = RunFolder::create(results, "charts").unwrap();
-    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("rpc-bench run charts")).unwrap();
-    for observation in observe(plan, gave) {
-        folder.append(&observation).unwrap();
-    }
+    let conditions = conditions("rpc-bench run charts");
+    let folder = folder(results, "charts", plan, &conditions, observe(plan, gave));
     bench_report::write(&folder).unwrap();
     folder
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::observed::observe;
+use crate::observed::{self, observe};
 use crate::samples::{conditions, sample};
 use bench_analysis::crossed::{Crossed, crossed};
 use bench_analysis::summarize;
@@ -10,7 +10,7 @@ use bench_model::config::{Campaign, ConfigDir};
 use bench_model::observation::{Observation, Outcome};
 use bench_model::plan;
 use bench_model::plan::Plan;
-use bench_model::results::{RunFolder, pretty};
+use bench_model::results::RunFolder;
 use bench_stats::Estimate;
 
 fn config() -> ConfigDir {
@@ -143,11 +143,8 @@ fn without_a_pair_in_one_layer_nothing_is_shown() {
 
 /// A results folder of known observations.
 fn folder(dir: &Path, plan: &Plan, observations: &[Observation]) -> RunFolder {
-    let folder = RunFolder::create(dir, &plan.campaign.name).unwrap();
-    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all crossed")).unwrap();
-    observations.iter().for_each(|observation| folder.append(observation).unwrap());
-    folder
+    let conditions = conditions("just bench-all crossed");
+    observed::folder(dir, &plan.campaign.name, plan, &conditions, observations.to_vec())
 }
 
 #[test]

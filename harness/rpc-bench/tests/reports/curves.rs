@@ -6,13 +6,13 @@ use std::path::Path;
 use bench_measure::run;
 use bench_model::config::{Campaign, ConfigDir};
 use bench_model::figure::Figure;
-use bench_model::load::{Latency, LoadTool, OpenWindow};
-use bench_model::observation::{Observation, Outcome, Sample};
+use bench_model::load::{LoadTool, OpenWindow};
+use bench_model::observation::Sample;
 use bench_model::plan::{self, Plan, Trial};
-use bench_model::results::{RunFolder, pretty};
 use bench_report::Run;
 use bench_system::probe::resources::ResourceSample;
 
+use crate::observed::{self, all, cells, folder, observe_planned};
 use crate::samples::{conditions, sample};
 
 /// What legacy answers in a second at most; the others answer all.
@@ -31,19 +31,15 @@ fn at_rate(trial: &Trial) -> Sample {
     let rate = trial.rate.unwrap();
     let most = if trial.server == "legacy" { MOST } else { u32::MAX };
     let answered = rate.min(most);
-    let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
     let lag = all(if rate > most { 900_000.0 } else { 1.0 });
     let mut sample = sample(answered.into(), cpu_us(&trial.server) * (0.9 + 0.1 * f64::from(trial.block)));
     sample.load.latency_us = all(if rate > most { 900_000.0 } else { 200.0 });
     sample.load.failed.insert("not sent".to_owned(), u64::from(rate - answered));
     sample.load.open = Some(OpenWindow {
-        requested_rate: rate.into(),
         achieved_rate: answered.into(),
-        intended: rate.into(),
         sent: answered.into(),
         send_lag_us: Some(lag),
-        own_lag_us: Some(all(1.0)),
-        from_send_us: all(200.0),
+        ..observed::at_rate(rate, 1.0, 200.0)
     });
     let memory_bytes = (10 << 20) + (u64::from(rate) << 20) / 1_000;
     sample.resources =
@@ -54,31 +50,21 @@ fn at_rate(trial: &Trial) -> Sample {
 /// A run of the shipped campaign with these rates, if not its own, and its report.
 fn reported(dir: &Path, rates: Option<&[u32]>) -> (Run, String) {
     let config = ConfigDir::of_repository();
-    let (plan, text) = run::resolve(&config, "curves").unwrap();
+    let (plan, _) = run::resolve(&config, "curves").unwrap();
     let mut campaign = Campaign { window_ms: 1_000, max_extra_blocks: Some(0), ..plan.campaign };
     let open = campaign.open.as_mut().unwrap();
     open.rates = rates.map_or_else(|| open.rates.clone(), <[u32]>::to_vec);
     let rates = open.levels(|_| Some(LoadTool::RpcLoad));
     let trials = plan::trials_at(&campaign, &rates);
     let plan = Plan { trials, rates, campaign, ..plan };
-    let folder = RunFolder::create(dir, "curves").unwrap();
-    folder.write_new("campaign.toml", &text).unwrap();
-    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all curves")).unwrap();
-    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
-        let outcome = Outcome::Completed(Box::new(at_rate(trial)));
-        let (trial, started_at, took_s) = (trial.clone(), String::new(), 1.0);
-        folder.append(&Observation { trial, started_at, took_s, outcome }).unwrap();
-    }
-    let run = bench_report::write(&folder).unwrap();
-    (run, std::fs::read_to_string(folder.0.join("report.md")).unwrap())
+    let (conditions, observed) = (conditions("just bench-all curves"), observe_planned(&plan, at_rate));
+    observed::reported(&folder(dir, "curves", &plan, &conditions, observed))
 }
 
 /// The cells of a server's row at a rate in the section.
 fn row(report: &str, server: &str, rate: &str) -> Vec<String> {
     let section =
         report.split("## CPU time for a request, by rate").nth(1).unwrap().split("\n## ").next().unwrap();
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     let rows =
         section.lines().map(cells).filter(|row| row.len() > 3 && row[1].contains(server) && row[2] == rate);
     let mut rows: Vec<Vec<String>> = rows.collect();

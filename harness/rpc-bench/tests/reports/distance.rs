@@ -7,10 +7,10 @@ use bench_measure::run;
 use bench_model::config::ConfigDir;
 use bench_model::load::Latency;
 use bench_model::observation::Carrier;
-use bench_model::observation::{LinkUse, Observation, Outcome, Sample};
+use bench_model::observation::{LinkUse, Sample};
 use bench_model::plan::{Plan, Trial, trials_at};
-use bench_model::results::{RunFolder, pretty};
 
+use crate::observed::{self, cells, folder, observe_planned, section};
 use crate::samples::{conditions, sample};
 
 /// What a machine on which a request takes 500 µs besides its round trip sees, and a link that adds 100 µs to each
@@ -45,32 +45,22 @@ fn seen(plan: &Plan, trial: &Trial) -> Sample {
 
 /// The report of a campaign in which every trial was measured, and the names of the run's files.
 fn reported(dir: &Path, campaign: &str) -> (String, Vec<String>) {
-    let (mut plan, text) = run::resolve(&ConfigDir::of_repository(), campaign).unwrap();
+    let (mut plan, _) = run::resolve(&ConfigDir::of_repository(), campaign).unwrap();
     if let Some(open) = &plan.campaign.open {
         plan.rates = open.levels(|_| None);
         plan.trials = trials_at(&plan.campaign, &plan.rates);
     }
-    let folder = RunFolder::create(dir, campaign).unwrap();
-    folder.write_new("campaign.toml", &text).unwrap();
-    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all distance")).unwrap();
-    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
-        let outcome = Outcome::Completed(Box::new(seen(&plan, trial)));
-        let observation =
-            Observation { trial: trial.clone(), started_at: String::new(), took_s: 1.0, outcome };
-        folder.append(&observation).unwrap();
-    }
-    bench_report::write(&folder).unwrap();
+    let observed = observe_planned(&plan, |trial| seen(&plan, trial));
+    let folder = folder(dir, campaign, &plan, &conditions("just bench-all distance"), observed);
+    let (_, report) = observed::reported(&folder);
     let files = std::fs::read_dir(&folder.0).unwrap();
     let files = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    (std::fs::read_to_string(folder.0.join("report.md")).unwrap(), files.collect())
+    (report, files.collect())
 }
 
 /// The row of a section's table that begins with these cells, without them.
 fn row(report: &str, heading: &str, first: [&str; 3]) -> Vec<String> {
-    let section = report.split(&format!("## {heading}\n")).nth(1).unwrap_or_else(|| panic!("{report}"));
-    let section = section.split("\n## ").next().unwrap();
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let section = section(report, heading);
     let rows: Vec<_> = section.lines().map(cells).filter(|row| row.len() > 4 && row[1..4] == first).collect();
     assert_eq!(rows.len(), 1, "{first:?} in {section}");
     rows[0][4..].to_vec()

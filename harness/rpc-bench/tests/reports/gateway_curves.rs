@@ -4,33 +4,25 @@ use std::path::Path;
 
 use bench_measure::run;
 use bench_model::config::{Campaign, ConfigDir};
-use bench_model::load::{Latency, LoadTool, OpenWindow};
-use bench_model::observation::{Observation, Outcome, Sample, UpstreamUse};
+use bench_model::load::LoadTool;
+use bench_model::observation::{Sample, UpstreamUse};
 use bench_model::plan::{self, Plan, Trial};
-use bench_model::results::{RunFolder, pretty};
+use bench_model::results::RunFolder;
 use bench_system::probe::process_usage::CpuTime;
 use serde_json::json;
 
+use crate::observed::{self, all, cells, folder, observe_planned, section};
 use crate::samples::sample;
 
 /// 30 µs of CPU for a request in a gateway and 20 µs in the server behind it, to which a cache lets nothing through;
 /// and of 1,500 requests a second a limit refuses what is above 1,000.
 fn at_rate(trial: &Trial) -> Sample {
     let rate = trial.rate.unwrap();
-    let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
     let cpu_us = if trial.server.starts_with("gateway") { 30.0 } else { 20.0 };
     let mut sample = sample(f64::from(rate), cpu_us * (1.0 + 0.002 * f64::from(trial.block % 3)));
     sample.server_peak_memory_bytes = Some(40 << 20);
     sample.load.latency_us = all(300.0);
-    sample.load.open = Some(OpenWindow {
-        requested_rate: rate.into(),
-        achieved_rate: rate.into(),
-        intended: rate.into(),
-        sent: rate.into(),
-        send_lag_us: Some(all(1.0)),
-        own_lag_us: Some(all(1.0)),
-        from_send_us: all(299.0),
-    });
+    sample.load.open = Some(observed::at_rate(rate, 1.0, 299.0));
     if trial.server.starts_with("gateway") {
         sample.server_requests = None;
         let behind_us = if trial.server.starts_with("gateway-cache") { 0.0 } else { 20.0 };
@@ -44,34 +36,26 @@ fn at_rate(trial: &Trial) -> Sample {
     sample
 }
 
-fn plan() -> (Plan, String) {
+fn plan() -> Plan {
     let config = ConfigDir::of_repository();
-    let (plan, text) = run::resolve(&config, "gateway").unwrap();
+    let (plan, _) = run::resolve(&config, "gateway").unwrap();
     // The samples are of one second.
     let campaign = Campaign { window_ms: 1_000, ..plan.campaign };
     let rates = campaign.open.as_ref().unwrap().levels(|_| Some(LoadTool::RpcLoad));
     let trials = plan::trials_at(&campaign, &rates);
-    (Plan { trials, rates, campaign, ..plan }, text)
+    Plan { trials, rates, campaign, ..plan }
 }
 
 fn reported(dir: &Path) -> (RunFolder, String) {
-    let (plan, text) = plan();
-    let folder = RunFolder::create(dir, "gateway").unwrap();
-    folder.write_new("campaign.toml", &text).unwrap();
-    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
+    let plan = plan();
     let conditions = json!({
         "started_at": "2026-11-23T00:00:00Z", "command": "just bench-all gateway", "servers": {},
         "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
         "tool": { "name": "rpc-load", "version": "0.1.0", "source": "pinned", "sha256": "" },
     });
-    folder.write_new("environment.json", &conditions.to_string()).unwrap();
-    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
-        let outcome = Outcome::Completed(Box::new(at_rate(trial)));
-        let (trial, started_at, took_s) = (trial.clone(), String::new(), 1.0);
-        folder.append(&Observation { trial, started_at, took_s, outcome }).unwrap();
-    }
-    bench_report::write(&folder).unwrap();
-    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let observed = observe_planned(&plan, at_rate);
+    let folder = folder(dir, "gateway", &plan, &conditions.to_string(), observed);
+    let (_, report) = observed::reported(&folder);
     (folder, report)
 }
 
@@ -79,15 +63,11 @@ fn reported(dir: &Path) -> (RunFolder, String) {
 fn both_sides_of_a_gateway_are_drawn_and_the_cache_and_the_limit_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let (folder, report) = reported(dir.path());
-    let section = |heading: &str| {
-        let text = report.split(&format!("## {heading}\n")).nth(1).unwrap_or_else(|| panic!("{report}"));
-        text.split("\n## ").next().unwrap()
-    };
     let row = |heading: &str, first: &[&str]| -> Vec<String> {
-        let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
-        let mut rows = section(heading).lines().map(cells);
+        let section = section(&report, heading);
+        let mut rows = section.lines().map(cells);
         let row = rows.find(|row| row.len() > first.len() && row[1..=first.len()] == *first);
-        row.unwrap_or_else(|| panic!("{first:?} in {}", section(heading)))
+        row.unwrap_or_else(|| panic!("{first:?} in {section}"))
     };
     let sides = row(
         "CPU time of the gateway, and of the server behind it",

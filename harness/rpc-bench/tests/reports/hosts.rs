@@ -6,8 +6,8 @@ use bench_model::figure::Figure;
 use bench_model::load::sample_details::HostShare;
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_model::plan::{Plan, Trial, trials};
-use bench_model::results::{RunFolder, pretty};
 
+use crate::observed::{folder, planned};
 use crate::samples::{conditions, sample};
 
 fn host(rank: u32, mean_us: f64, busy: f64) -> HostShare {
@@ -42,12 +42,8 @@ fn plan(blocks: u32) -> Plan {
 /// The run of a plan in which each trial's sample has these hosts, and its report.
 fn reported(plan: &Plan, hosts: impl Fn(u32) -> [HostShare; 3]) -> (bench_report::Run, String) {
     let dir = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(dir.path(), "hosts").unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all hosts")).unwrap();
-    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
-        folder.append(&observation(trial, hosts(trial.number).into())).unwrap();
-    }
+    let observed = planned(plan).map(|trial| observation(trial, hosts(trial.number).into()));
+    let folder = folder(dir.path(), "hosts", plan, &conditions("just bench-all hosts"), observed);
     let run = bench_report::Run::load(&folder).unwrap();
     let text = bench_report::markdown(&run, false);
     (run, text)

@@ -2,10 +2,9 @@
 
 use bench_measure::run;
 use bench_model::config::ConfigDir;
-use bench_model::observation::{Observation, Outcome};
-use bench_model::results::{RunFolder, pretty};
 use bench_system::probe::resources::ResourceSample;
 
+use crate::observed::{folder, observe_planned, reported};
 use crate::samples::{conditions, sample};
 
 /// Bytes for each request in flight, and bytes without any.
@@ -17,24 +16,20 @@ fn memory(server: &str, workload: &str) -> (u64, u64) {
 #[test]
 fn each_server_has_a_line() {
     let config = ConfigDir::of_repository();
-    let (plan, text) = run::resolve(&config, "in-flight-memory").unwrap();
+    let (plan, _) = run::resolve(&config, "in-flight-memory").unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(dir.path(), "in-flight-memory").unwrap();
-    folder.write_new("campaign.toml", &text).unwrap();
-    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all in-flight-memory")).unwrap();
-    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
+    let observed = observe_planned(&plan, |trial| {
         let (each, without) = memory(&trial.server, &trial.workload);
         // Blocks differ by what no load explains.
         let bytes = without + each * u64::from(trial.connections) + (u64::from(trial.block) << 12);
         let mut sample = sample(1_000.0, 20.0);
         sample.resources =
             vec![ResourceSample { t_ms: 500, memory_bytes: Some(bytes), ..ResourceSample::default() }];
-        let outcome = Outcome::Completed(Box::new(sample));
-        let (trial, started_at, took_s) = (trial.clone(), String::new(), 1.0);
-        folder.append(&Observation { trial, started_at, took_s, outcome }).unwrap();
-    }
-    let run = bench_report::write(&folder).unwrap();
+        sample
+    });
+    let conditions = conditions("just bench-all in-flight-memory");
+    let folder = folder(dir.path(), "in-flight-memory", &plan, &conditions, observed);
+    let (run, report) = reported(&folder);
     let [shown] = &run.summary.views[..] else { panic!("one view: {:?}", run.summary.views) };
     let panels = shown.panels.iter();
     let found: Vec<_> =
@@ -49,7 +44,6 @@ fn each_server_has_a_line() {
         assert!(slope.interval.is_some(), "six blocks give an interval");
         assert!((line.intercept.unwrap().value / without as f64 - 1.0).abs() < 0.01, "{panel}, {}", of.name);
     }
-    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     let section = report.split("## Memory for a request in flight").nth(1).unwrap();
     assert!(section.contains("getBlocks, 64 in flight on a connection, over WebSocket"), "{section}");
     assert!(section.contains("16.0 KiB ["), "{section}");

@@ -9,6 +9,12 @@ use bench_model::results::{RunFolder, SUMMARY, kept};
 use crate::{on_all_processors, schema};
 use bench_model::config::ConfigDir;
 
+/// The newest kept run of a campaign. A reader's own runs are none: what they say is not known here.
+pub fn newest(campaign: &str) -> Option<PathBuf> {
+    let of_campaign = |path: &PathBuf| path.to_string_lossy().ends_with(&format!("Z-{campaign}"));
+    kept(&ConfigDir::of_repository().0.join("../results")).unwrap().into_iter().rfind(of_campaign)
+}
+
 /// The report of a kept run, rendered from a copy of its folder. What is written next to it is as its schema says.
 fn rendered(run: &Path, work: &Path) -> String {
     let copy = work.join(run.file_name().unwrap());

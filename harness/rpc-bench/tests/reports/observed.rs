@@ -1,15 +1,96 @@
-//! Observations of plans that no server carried out.
+//! Runs that no server carried out: what their trials gave, their folders, and how their reports are read.
 
+use std::fs;
+use std::path::Path;
+
+use bench_model::load::{Latency, OpenWindow};
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_model::plan::{Plan, Trial};
+use bench_model::results::{RunFolder, pretty};
+use bench_report::Run;
+
+/// What came of a trial.
+pub fn observation(trial: &Trial, outcome: Outcome) -> Observation {
+    Observation { trial: trial.clone(), started_at: String::new(), took_s: 1.0, outcome }
+}
+
+/// What came of a trial that was measured.
+pub fn completed(sample: Sample) -> Outcome {
+    Outcome::Completed(Box::new(sample))
+}
 
 /// Every trial of a plan with what it gave.
 pub fn observe(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Vec<Observation> {
-    let observation = |trial: &Trial| Observation {
-        trial: trial.clone(),
-        started_at: String::new(),
-        took_s: 1.0,
-        outcome: Outcome::Completed(Box::new(gave(trial))),
-    };
-    plan.trials.iter().map(observation).collect()
+    plan.trials.iter().map(|trial| observation(trial, completed(gave(trial)))).collect()
+}
+
+/// Every trial that is run in any case: those of other blocks only where some are lost.
+pub fn planned(plan: &Plan) -> impl Iterator<Item = &Trial> {
+    plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks)
+}
+
+/// What the trials that are run in any case gave.
+pub fn observe_planned(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Vec<Observation> {
+    planned(plan).map(|trial| observation(trial, completed(gave(trial)))).collect()
+}
+
+/// The folder of a run of a plan, measured under these conditions, with what came of it.
+pub fn folder(
+    results: &Path,
+    name: &str,
+    plan: &Plan,
+    conditions: &str,
+    observations: impl IntoIterator<Item = Observation>,
+) -> RunFolder {
+    let folder = RunFolder::create(results, name).unwrap();
+    folder.write_new("campaign.toml", "").unwrap();
+    fill(&folder, plan, conditions, observations);
+    folder
+}
+
+/// Has a folder be that of such a run.
+pub fn fill(
+    folder: &RunFolder,
+    plan: &Plan,
+    conditions: &str,
+    observations: impl IntoIterator<Item = Observation>,
+) {
+    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
+    folder.write_new("environment.json", conditions).unwrap();
+    observations.into_iter().for_each(|observation| folder.append(&observation).unwrap());
+}
+
+/// A run, and the report that is written of it.
+pub fn reported(folder: &RunFolder) -> (Run, String) {
+    let run = bench_report::write(folder).unwrap();
+    (run, fs::read_to_string(folder.0.join("report.md")).unwrap())
+}
+
+/// A section of a report, up to the next heading of its kind.
+pub fn section<'a>(report: &'a str, heading: &str) -> &'a str {
+    let from = report.split(&format!("## {heading}\n")).nth(1);
+    from.unwrap_or_else(|| panic!("no {heading} in {report}")).split("\n## ").next().unwrap()
+}
+
+/// The cells of a table's row, the first of them behind an empty one.
+pub fn cells(line: &str) -> Vec<String> {
+    line.split('|').map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// Latencies that are all the same.
+pub fn all(us: f64) -> Latency {
+    Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us }
+}
+
+/// A window in which as many requests were sent as were due, each so late, and answered as long after that.
+pub fn at_rate(rate: u32, lag_us: f64, from_send_us: f64) -> OpenWindow {
+    OpenWindow {
+        requested_rate: rate.into(),
+        achieved_rate: rate.into(),
+        intended: rate.into(),
+        sent: rate.into(),
+        send_lag_us: Some(all(lag_us)),
+        own_lag_us: Some(all(lag_us)),
+        from_send_us: all(from_send_us),
+    }
 }

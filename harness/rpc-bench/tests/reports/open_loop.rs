@@ -8,15 +8,15 @@ use std::path::Path;
 use bench_analysis::{Mark, Summary, summarize};
 use bench_model::config::{Background, Campaign, ConfigDir, Open};
 use bench_model::figure::Figure;
-use bench_model::load::{Bin, Latency, Level, LoadSample, LoadTool, OpenWindow};
-use bench_model::observation::{Checked, Connecting, Observation, Outcome, Sample};
+use bench_model::load::{Bin, Level, LoadSample, LoadTool};
+use bench_model::observation::{Checked, Connecting, Sample};
 use bench_model::plan::Plan;
 use bench_model::plan::{self, Trial};
-use bench_model::results::{RunFolder, SUMMARY, pretty};
+use bench_model::results::{RunFolder, SUMMARY};
 use bench_system::probe::resources::ResourceSample;
 use bench_system::probe::wire::Wire;
 
-use crate::observed::observe;
+use crate::observed::{self, all, completed, folder, observation, observe};
 use crate::samples::{conditions, sample};
 use crate::schema;
 
@@ -63,19 +63,10 @@ fn open(rates: &[u32]) -> Open {
 
 /// A window at a rate in which requests took so long from the send, and were sent so late.
 fn at_rate(trial: &Trial, cpu_us: f64, from_send_us: f64, lag_us: f64) -> Sample {
-    let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
-    let rate = f64::from(trial.rate.unwrap());
-    let mut sample = sample(rate, cpu_us);
+    let rate = trial.rate.unwrap();
+    let mut sample = sample(rate.into(), cpu_us);
     sample.load.latency_us = all(from_send_us + lag_us);
-    sample.load.open = Some(OpenWindow {
-        requested_rate: rate,
-        achieved_rate: rate,
-        intended: rate as u64,
-        sent: rate as u64,
-        send_lag_us: Some(all(lag_us)),
-        own_lag_us: Some(all(lag_us)),
-        from_send_us: all(from_send_us),
-    });
+    sample.load.open = Some(observed::at_rate(rate, lag_us, from_send_us));
     sample
 }
 
@@ -209,14 +200,8 @@ fn the_wire_separates_tool_and_server() {
 
 /// A results folder of these samples, and its report.
 fn reported(plan: &Plan, results: &Path, gave: impl Fn(&Trial) -> Sample) -> (RunFolder, String) {
-    let folder = RunFolder::create(results, "open").unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all rates")).unwrap();
-    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-    for observation in observe(plan, gave) {
-        folder.append(&observation).unwrap();
-    }
-    bench_report::write(&folder).unwrap();
-    let report = fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let folder = folder(results, "open", plan, &conditions("just bench-all rates"), observe(plan, gave));
+    let (_, report) = observed::reported(&folder);
     (folder, report)
 }
 
@@ -384,9 +369,7 @@ fn open_connections_are_compared_with_those_that_were_wanted() {
         let connecting =
             Some(Connecting { requested, allowed_ms: 1_000, took_ms: Some(1), held: established });
         let gave = Sample { established: Some(established), connecting, ..sample(1_000.0, 50.0) };
-        let trial = trials[0].clone();
-        let outcome = Outcome::Completed(Box::new(gave));
-        let observation = Observation { trial, started_at: String::new(), took_s: 1.0, outcome };
+        let observation = observation(&trials[0], completed(gave));
         let summary = summarize(&campaign, &campaign.connections, &trials, &[observation]);
         summary.cells.iter().any(|cell| cell.marks.contains(&Mark::FewEstablished))
     };

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use crate::observed::{self, observe_planned};
 use crate::samples::{conditions, sample};
 use bench_analysis::original::reproduced;
 use bench_model::config::ConfigDir;
 use bench_model::load::Latency;
-use bench_model::observation::{Observation, Outcome, Sample};
+use bench_model::observation::{Observation, Sample};
 use bench_model::plan::Plan;
 use bench_model::plan::{self, Trial};
-use bench_model::results::{RunFolder, pretty};
+use bench_model::results::RunFolder;
 
 fn planned() -> Plan {
     let config = ConfigDir::of_repository();
@@ -47,25 +48,15 @@ fn served() -> Sample {
 }
 
 fn observe(plan: &Plan) -> Vec<Observation> {
-    let outcome = |trial: &Trial| {
-        let changed = trial.server != "legacy-original";
-        Outcome::Completed(Box::new(if changed { served() } else { starved() }))
-    };
-    let planned = plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks);
-    let observation = |trial: &Trial| {
-        let (trial, outcome) = (trial.clone(), outcome(trial));
-        Observation { trial, started_at: String::new(), took_s: 12.0, outcome }
-    };
-    planned.map(observation).collect()
+    let gave = |trial: &Trial| if trial.server == "legacy-original" { starved() } else { served() };
+    let observed = observe_planned(plan, gave).into_iter();
+    observed.map(|observation| Observation { took_s: 12.0, ..observation }).collect()
 }
 
 /// A results folder of known observations.
 fn folder(dir: &Path, plan: &Plan) -> RunFolder {
-    let folder = RunFolder::create(dir, &plan.campaign.name).unwrap();
-    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all original")).unwrap();
-    observe(plan).iter().for_each(|observation| folder.append(observation).unwrap());
-    folder
+    let conditions = conditions("just bench-all original");
+    observed::folder(dir, &plan.campaign.name, plan, &conditions, observe(plan))
 }
 
 #[test]

@@ -6,10 +6,9 @@ use std::path::Path;
 
 use bench_measure::run;
 use bench_model::config::ConfigDir;
-use bench_model::observation::{Observation, Outcome};
-use bench_model::results::{RunFolder, pretty};
 use bench_report::Run;
 
+use crate::observed::{cells, folder, observe_planned};
 use crate::samples::{conditions, sample};
 
 /// The first screen of a campaign over getBalance with these lines, in which each connection gives 1,000 requests/s,
@@ -31,26 +30,17 @@ fn first_screen(lines: &str) -> String {
 }
 
 fn measured(config: &ConfigDir, results: &Path) -> Run {
-    let (plan, text) = run::resolve(config, "own").unwrap();
-    let folder = RunFolder::create(results, "own").unwrap();
-    folder.write_new("campaign.toml", &text).unwrap();
-    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all own")).unwrap();
-    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
+    let (plan, _) = run::resolve(config, "own").unwrap();
+    let observed = observe_planned(&plan, |trial| {
         let cpu_us =
             if trial.server == "actix" { 10.0 } else { 20.0 } * (1.0 + 0.001 * f64::from(trial.block));
-        let gave = sample(1_000.0 * f64::from(trial.connections), cpu_us);
-        let outcome = Outcome::Completed(Box::new(gave));
-        let observation =
-            Observation { trial: trial.clone(), started_at: String::new(), took_s: 1.0, outcome };
-        folder.append(&observation).unwrap();
-    }
-    Run::load(&folder).unwrap()
+        sample(1_000.0 * f64::from(trial.connections), cpu_us)
+    });
+    Run::load(&folder(results, "own", &plan, &conditions("just bench-all own"), observed)).unwrap()
 }
 
 /// The cells of the row that begins so.
 fn row(screen: &str, begins: &str) -> Vec<String> {
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     let mut rows =
         screen.lines().map(cells).filter(|row| row.get(1).is_some_and(|cell| cell.starts_with(begins)));
     rows.next().unwrap_or_else(|| panic!("no row {begins:?} in {screen}"))

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use bench_model::results::{RunFolder, kept};
+use bench_model::results::RunFolder;
 use serde_json::{Value, json};
 
+use crate::kept::newest;
 use crate::on_all_processors;
 
 /// One campaign for each way in which trials become figures.
@@ -48,12 +49,6 @@ enum Planted {
     InvalidAndAbsurd(f64),
     /// Counts, so that it shows that the figures would be seen.
     Absurd(f64),
-}
-
-fn newest(campaign: &str) -> Option<PathBuf> {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-    let of_campaign = |path: &PathBuf| path.to_string_lossy().ends_with(&format!("Z-{campaign}"));
-    kept(&results).unwrap().into_iter().rfind(of_campaign)
 }
 
 /// A copy of a packed run that is not packed.

@@ -9,16 +9,11 @@ use bench_model::results::{RunFolder, pretty};
 use bench_report::pooled::{PooledRuns, load};
 use serde_json::Value;
 
+use crate::kept::newest;
+
 /// The newest quick run of the repository, which has a sweep and duets, to make others from.
 fn kept() -> PathBuf {
-    newest("quick")
-}
-
-/// The newest run of a campaign in the repository.
-fn newest(campaign: &str) -> PathBuf {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-    let runs = bench_model::results::kept(&results).unwrap();
-    runs.into_iter().rfind(|run| run.to_string_lossy().ends_with(&format!("Z-{campaign}"))).unwrap()
+    newest("quick").unwrap()
 }
 
 /// Copies the kept run under another name, with its environment or plan changed, in the sweep and in the duets.
@@ -82,7 +77,7 @@ fn runs_of_the_same_servers_and_settings_are_pooled() {
 #[test]
 fn one_build_lies_anywhere_among_the_blocks_of_a_run_that_draws_builds() {
     let dir = tempfile::tempdir().unwrap();
-    let (from, to) = (RunFolder(newest("crossed")), RunFolder(dir.path().join("crossed")));
+    let (from, to) = (RunFolder(newest("crossed").unwrap()), RunFolder(dir.path().join("crossed")));
     fs::create_dir_all(&to.0).unwrap();
     for file in ["plan.json", "environment.json"] {
         fs::write(to.0.join(file), pretty(&from.read_json::<Value>(file).unwrap()).unwrap()).unwrap();

@@ -9,6 +9,8 @@ use bench_model::results::Conditions;
 use bench_system::cgroup::{Cpus, Cpuset, MemoryMax, OutOfMemory, Usage};
 use bench_system::probe::process_usage::CpuTime;
 
+use crate::observed::observation;
+
 const CORES: usize = 2;
 
 fn quarter() -> SizedBox {
@@ -63,7 +65,7 @@ fn observed(rate: Option<u32>, outcome: Outcome) -> Observation {
         workload: "getBalance".to_owned(),
         ..Trial::default()
     };
-    Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
+    observation(&trial, outcome)
 }
 
 /// The summary of one server in one box.

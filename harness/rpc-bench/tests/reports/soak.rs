@@ -4,12 +4,13 @@ use bench_analysis::soak::Course;
 use bench_measure::run::soak::{Soaked, resolve};
 use bench_model::config::ConfigDir;
 use bench_model::load::{Bin, LoadTool};
-use bench_model::observation::{Observation, Outcome, Sample};
+use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{Plan, trials_at};
-use bench_model::results::{RunFolder, pretty};
+use bench_model::results::pretty;
 use bench_system::probe::other_processes::ForeignCpu;
 use bench_system::probe::resources::ResourceSample;
 
+use crate::observed::{completed, folder, observation};
 use crate::samples::{conditions, sample};
 
 fn config() -> ConfigDir {
@@ -48,17 +49,9 @@ fn soaked(rise: f64) -> Sample {
 
 fn reported(sample: Sample) -> (bench_report::Run, String) {
     let dir = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(dir.path(), "soak").unwrap();
     let plan = plan();
-    folder.write_new("environment.json", &conditions("just soak legacy")).unwrap();
-    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
-    let of = |trial| Observation {
-        trial,
-        started_at: String::new(),
-        took_s: 600.0,
-        outcome: Outcome::Completed(Box::new(sample.clone())),
-    };
-    folder.append(&of(plan.trials[0].clone())).unwrap();
+    let observed = Observation { took_s: 600.0, ..observation(&plan.trials[0], completed(sample)) };
+    let folder = folder(dir.path(), "soak", &plan, &conditions("just soak legacy"), [observed]);
     let run = bench_report::Run::load(&folder).unwrap();
     let text = bench_report::markdown(&run, false);
     (run, text)

@@ -7,12 +7,12 @@ use bench_measure::run;
 use bench_model::config::ConfigDir;
 use bench_model::load::k6::{Second, Staged};
 use bench_model::load::{Latency, LoadTool};
-use bench_model::observation::{Observation, Outcome, Sample, UpstreamUse};
+use bench_model::observation::{Outcome, Sample, UpstreamUse};
 use bench_model::plan::{Plan, Trial, planned};
-use bench_model::results::{RunFolder, pretty};
 use bench_report::Run;
 use bench_system::probe::process_usage::CpuTime;
 
+use crate::observed::{self, all, cells, completed, folder, observation, section};
 use crate::samples::{conditions, sample};
 
 /// What a trial saw: 100 requests a second for two seconds, half of which are as slow over WebSocket as over HTTP.
@@ -20,7 +20,6 @@ fn staged(trial: &Trial) -> Sample {
     let is_websocket = trial.server.ends_with("-websocket");
     let p99_us = if is_websocket { 900.0 } else { 2_500.0 };
     let cpu_us = if is_websocket { 30.0 } else { 60.0 };
-    let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
     let mut sample = sample(200.0, cpu_us * (1.0 + 0.002 * f64::from(trial.block)));
     sample.load.latency_us = Latency { p50: 400.0, max: 7_000.0, ..all(p99_us) };
     sample.server_peak_memory_bytes = Some(50 << 20);
@@ -48,28 +47,14 @@ fn plan(campaign: &str) -> Plan {
 /// A run of a campaign with users, and its report.
 fn reported(campaign: &str, dir: &Path, gave: impl Fn(&Trial) -> Outcome) -> (Run, String) {
     let plan = plan(campaign);
-    let folder = RunFolder::create(dir, campaign).unwrap();
-    folder.write_new("campaign.toml", "").unwrap();
-    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all stages")).unwrap();
-    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
-        let (started_at, took_s) = (String::new(), 1.0);
-        let observation = Observation { trial: trial.clone(), started_at, took_s, outcome: gave(trial) };
-        folder.append(&observation).unwrap();
-    }
-    let run = bench_report::write(&folder).unwrap();
-    (run, std::fs::read_to_string(folder.0.join("report.md")).unwrap())
-}
-
-fn completed(sample: Sample) -> Outcome {
-    Outcome::Completed(Box::new(sample))
+    let observed = observed::planned(&plan).map(|trial| observation(trial, gave(trial)));
+    let conditions = conditions("just bench-all stages");
+    observed::reported(&folder(dir, campaign, &plan, &conditions, observed))
 }
 
 /// The cells of a view's row of a server over a transport.
 fn row(report: &str, view: &str, server: &str, transport: &str) -> Vec<String> {
-    let section = report.split(&format!("## {view}\n")).nth(1).unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let section = section(report, view);
     let rows = section.lines().map(cells);
     let mut rows = rows.filter(|row| row.len() > 5 && row[1] == server && row[2] == transport);
     let row = rows.next().unwrap_or_else(|| panic!("no {server} {transport} in {section}"));

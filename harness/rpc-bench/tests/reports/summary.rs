@@ -5,6 +5,7 @@ mod lost_blocks;
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::observed::observation;
 use crate::samples::sample;
 use bench_analysis::block_counts::planned_block_counts;
 use bench_analysis::{Comparison, Comparisons, Lost, Mark, Observed, Summary, Verdict, summarize};
@@ -33,12 +34,9 @@ fn campaign(blocks: u32) -> Campaign {
 }
 
 fn observe(campaign: &Campaign, outcome: impl Fn(&Trial) -> Outcome) -> Vec<Observation> {
-    let observation = |trial: Trial| {
-        let outcome = outcome(&trial);
-        Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
-    };
-    let planned = plan::trials(campaign).into_iter().filter(|trial| trial.block <= campaign.max_blocks);
-    planned.map(observation).collect()
+    let trials = plan::trials(campaign);
+    let planned = trials.iter().filter(|trial| trial.block <= campaign.max_blocks);
+    planned.map(|trial| observation(trial, outcome(trial))).collect()
 }
 
 /// A machine that gets half as fast from block to block, and actix `faster` times legacy, give or take `noise`.
@@ -93,10 +91,7 @@ fn run_in_stints(campaign: &Campaign, stint: usize, gave: &dyn Fn(&Trial) -> Out
         if next.is_empty() {
             return observations;
         }
-        observations.extend(next.into_iter().map(|trial| {
-            let outcome = gave(&trial);
-            Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
-        }));
+        observations.extend(next.iter().map(|trial| observation(trial, gave(trial))));
     }
 }
 

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use crate::observed::observation;
 use crate::on_all_processors;
 use crate::samples::sample;
 use bench_analysis::two_runs::{Between, Both, Change, Gate, Measured, between};
 use bench_analysis::{Better, Finding, Verdict};
 use bench_model::config::{Campaign, ConfigDir, Environment, Percent, Placement, Server, Tuning};
 use bench_model::load::toolchain::{Source, Tool};
-use bench_model::observation::{Observation, Outcome};
+use bench_model::observation::Outcome;
+use bench_model::plan;
 use bench_model::plan::Plan;
-use bench_model::plan::{self, Trial};
 use bench_model::results::{Conditions, RunFolder, pretty};
 use bench_model::transport::Transport;
 use bench_model::workload::{Traffic, Workload};
@@ -116,10 +117,6 @@ fn run(name: &str, seed: u64, noise: f64, speed: impl Fn(&str) -> f64) -> Measur
         conditions: conditions(),
         plan: plan.clone(),
     }
-}
-
-fn observation(trial: &Trial, outcome: Outcome) -> Observation {
-    Observation { trial: trial.clone(), started_at: String::new(), took_s: 1.0, outcome }
 }
 
 fn usual(name: &str, seed: u64) -> Measured {

@@ -9,10 +9,10 @@ use bench_model::config::ConfigDir;
 use bench_model::load::Latency;
 use bench_model::observation::Sample;
 use bench_model::plan::{Plan, Trial};
-use bench_model::results::{RunFolder, pretty};
+use bench_model::results::RunFolder;
 use serde_json::Value;
 
-use crate::observed::observe;
+use crate::observed::{cells, folder, observe_planned, section};
 use crate::samples::{conditions, sample};
 
 /// The campaign that docs/QUESTIONS.md shows.
@@ -73,25 +73,14 @@ fn measured(dir: &Path, text: &str) -> RunFolder {
     }
     std::fs::create_dir(dir.join("campaigns")).unwrap();
     std::fs::write(dir.join("campaigns/own.toml"), text).unwrap();
-    let (plan, text) = run::resolve(&ConfigDir(dir.to_owned()), "own").unwrap();
-    let folder = RunFolder::create(dir, "own").unwrap();
-    folder.write_new("campaign.toml", &text).unwrap();
-    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions("just bench-all own")).unwrap();
-    let observations = observe(&plan, |trial| seen(&plan, trial)).into_iter();
-    for observation in observations.filter(|observation| observation.trial.block <= plan.campaign.max_blocks)
-    {
-        folder.append(&observation).unwrap();
-    }
-    folder
+    let (plan, _) = run::resolve(&ConfigDir(dir.to_owned()), "own").unwrap();
+    let observed = observe_planned(&plan, |trial| seen(&plan, trial));
+    folder(dir, "own", &plan, &conditions("just bench-all own"), observed)
 }
 
 /// The rows of a section's tables.
 fn rows(report: &str, heading: &str) -> Vec<Vec<String>> {
-    let section = report.split(&format!("## {heading}\n")).nth(1).unwrap_or_else(|| panic!("{report}"));
-    let section = section.split("\n## ").next().unwrap();
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
-    section.lines().filter(|line| line.starts_with("| ")).map(cells).collect()
+    section(report, heading).lines().filter(|line| line.starts_with("| ")).map(cells).collect()
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::path::Path;
 use bench_measure::run;
 use bench_model::config::ConfigDir;
 use bench_model::load::sample_details::{Connects, Details, MethodLatency};
-use bench_model::load::{Latency, LoadTool, OpenWindow};
-use bench_model::observation::{Observation, Outcome, Sample, UpstreamUse};
+use bench_model::load::{Latency, LoadTool};
+use bench_model::observation::{Observation, Sample, UpstreamUse};
 use bench_model::plan::{Plan, Trial, trials_at};
-use bench_model::results::{RunFolder, pretty};
+use bench_model::results::RunFolder;
 use bench_model::transport::Transport;
 use bench_report::Run;
 use bench_system::probe::process_usage::CpuTime;
@@ -19,6 +19,7 @@ use bench_system::probe::resources::ResourceSample;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::observed::{self, all, cells, observe_planned, section};
 use crate::samples::sample;
 
 /// The plan of a shipped campaign, with its rates where it has any.
@@ -40,13 +41,9 @@ fn put(folder: &RunFolder, plan: &Plan, gave: &dyn Fn(&Plan, &Trial) -> Sample) 
         "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
         "tool": { "name": tool, "version": "0.1.0", "source": "pinned", "sha256": "" },
     });
-    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &conditions.to_string()).unwrap();
-    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
-        let outcome = Outcome::Completed(Box::new(gave(plan, trial)));
-        let (trial, started_at) = (trial.clone(), String::new());
-        folder.append(&Observation { trial, started_at, took_s: 0.001, outcome }).unwrap();
-    }
+    let observed = observe_planned(plan, |trial| gave(plan, trial)).into_iter();
+    let at_once = observed.map(|observation| Observation { took_s: 0.001, ..observation });
+    observed::fill(folder, plan, &conditions.to_string(), at_once);
 }
 
 /// A run of a shipped campaign that gave these samples, and its report.
@@ -59,8 +56,7 @@ fn reported(name: &str, gave: impl Fn(&Plan, &Trial) -> Sample) -> (Run, String,
     if let Some(duets) = plan.duets() {
         put(&RunFolder::create_inside(&folder, "duets").unwrap(), &duets, &gave);
     }
-    bench_report::write(&folder).unwrap();
-    let text = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let (_, text) = observed::reported(&folder);
     let before = text.clone();
     // A packed run gives the same report, but for charts that were folded away.
     folder.pack().unwrap();
@@ -89,16 +85,8 @@ fn without_charts(report: &str) -> Vec<&str> {
     report.lines().filter(is_kept).collect()
 }
 
-/// A section of a report, up to the next heading of its kind.
-fn section<'a>(report: &'a str, heading: &str) -> &'a str {
-    let from = report.find(&format!("## {heading}\n")).unwrap_or_else(|| panic!("no {heading} in {report}"));
-    let rest = &report[from + 3..];
-    &rest[..rest.find("\n## ").unwrap_or(rest.len())]
-}
-
 /// The cells of the only row whose first cells are these; the text has other tables, too.
 fn row(text: &str, first: &[&str]) -> Vec<String> {
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     let rows: Vec<Vec<String>> = text.lines().map(cells).collect();
     let is_it = |row: &&Vec<String>| row.len() > first.len() && row[1..=first.len()] == *first;
     let found: Vec<&Vec<String>> = rows.iter().filter(is_it).collect();
@@ -108,16 +96,12 @@ fn row(text: &str, first: &[&str]) -> Vec<String> {
 
 fn header(text: &str) -> Vec<String> {
     let line = text.lines().find(|line| line.starts_with('|')).unwrap();
-    line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()[1..].to_vec()
+    cells(line)[1..].to_vec()
 }
 
 /// What differs from block to block, by a percent at most.
 fn wobble(trial: &Trial) -> f64 {
     1.0 + 0.002 * f64::from(trial.block % 5)
-}
-
-fn all(us: f64) -> Latency {
-    Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us }
 }
 
 fn is_websocket(plan: &Plan, trial: &Trial) -> bool {
@@ -126,18 +110,10 @@ fn is_websocket(plan: &Plan, trial: &Trial) -> bool {
 
 /// An open loop's window: as many requests as were due.
 fn at_rate(trial: &Trial, cpu_us: f64, us: f64) -> Sample {
-    let rate = f64::from(trial.rate.unwrap());
-    let mut sample = sample(rate, cpu_us);
+    let rate = trial.rate.unwrap();
+    let mut sample = sample(rate.into(), cpu_us);
     sample.load.latency_us = all(us);
-    sample.load.open = Some(OpenWindow {
-        requested_rate: rate,
-        achieved_rate: rate,
-        intended: rate as u64,
-        sent: rate as u64,
-        send_lag_us: Some(all(1.0)),
-        own_lag_us: Some(all(1.0)),
-        from_send_us: all(us),
-    });
+    sample.load.open = Some(observed::at_rate(rate, 1.0, us));
     sample
 }
 

@@ -14,7 +14,7 @@ use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tool;
 use serde_json::Value;
 
-use crate::git;
+use crate::{git, root};
 
 /// A server that takes a method and does some work for it.
 const SERVER: &str = r#"#!/usr/bin/env python3
@@ -60,10 +60,6 @@ const WORKLOAD: &str = r#"body = '{"jsonrpc":"2.0","method":"ping","id":1}'
 expected = { answer = '{"jsonrpc":"2.0","result":"pong","id":1}' }
 why = "The shortest call."
 "#;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
 
 /// The action; `None`, which it says, where nothing here reads YAML.
 fn action() -> Option<Value> {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use bench_measure::client;
@@ -13,12 +13,10 @@ use bench_model::config::ConfigDir;
 use bench_model::target::Target;
 use serde_json::Value;
 
+use crate::root;
+
 /// The user of the image.
 const NOBODY: u32 = 65_532;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()

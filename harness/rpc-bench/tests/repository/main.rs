@@ -13,3 +13,10 @@ mod kubernetes;
 mod readme;
 mod recipes;
 mod words;
+
+use std::path::{Path, PathBuf};
+
+/// The repository's folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}

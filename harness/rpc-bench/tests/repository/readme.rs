@@ -9,9 +9,7 @@ use bench_report::pages::{self, Figure, Page, Sources};
 use bench_report::pooled;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::root;
 
 fn sources() -> Sources {
     Sources::new(&root().join("results"), &root())
