@@ -50,9 +50,8 @@ impl Controller {
     pub fn limit(self, version: Version, group: &Path, parent: &Path) -> Result<()> {
         let set = |file: &str, value: &str| {
             let path = group.join(file);
-            let written = fs::write(&path, value);
-            written
-                .with_context(|| format!("field {}: can't write {value} to {}", self.field(), path.display()))
+            let context = || format!("field {}: can't write {value} to {}", self.field(), path.display());
+            fs::write(&path, value).with_context(context)
         };
         match (self, version) {
             (Self::Cpu(Cpus(milli)), version) => {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel_files::counted;
+use crate::kernel_files::{counted, text};
 
 /// One line a counter: its field, its name in the kernel's tables, and what it counts.
 macro_rules! counters {
@@ -94,18 +94,12 @@ impl NetworkCounters {
     }
 
     fn under(folder: &str) -> Self {
-        let mut table = table(&format!("{folder}/netstat"));
-        table.extend(self::table(&format!("{folder}/snmp")));
-        Self::from_table(&table)
+        let files = ["netstat", "snmp"].map(|file| text(format!("{folder}/{file}")).unwrap_or_default());
+        Self::from_table(&files.iter().flat_map(|text| parse_table(text)).collect())
     }
 }
 
 /// Reads a file of paired lines: `Group: name name …` and `Group: value value …`.
-fn table(path: &str) -> HashMap<String, u64> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|_| String::new());
-    parse_table(&text)
-}
-
 fn parse_table(text: &str) -> HashMap<String, u64> {
     let lines: Vec<&str> = text.lines().collect();
     let mut counters = HashMap::new();

@@ -53,7 +53,11 @@ impl Reader {
         let field = |index: usize| fields.get(index)?.parse::<u64>().ok();
         let (user, system, threads, pages) = (field(11)?, field(12)?, field(17)?, field(21)?);
         let cpu = CpuTime::divided(total_s, user, system);
-        self.read_threads(threads);
+        // Where the process has another number of threads than were read, some are new.
+        if self.refresh() != threads {
+            self.find_threads();
+            self.refresh();
+        }
         let sum = |of: fn(&Did) -> Option<u64>| self.threads.values().map(|thread| of(&thread.did)).sum();
         let run_delay_ns: Option<u64> = sum(|did| did.run_delay_ns);
         Some(ResourceSample {
@@ -67,14 +71,6 @@ impl Reader {
             open_files: open_files(self.pid),
             ..ResourceSample::default()
         })
-    }
-
-    /// Reads every thread, and looks for new ones where the process has another number of them than were read.
-    fn read_threads(&mut self, expected: u64) {
-        if self.refresh() != expected {
-            self.find_threads();
-            self.refresh();
-        }
     }
 
     /// Reads the threads that are known and gives how many of them live.

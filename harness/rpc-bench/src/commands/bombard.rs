@@ -10,12 +10,10 @@ use bench_measure::subject::{self, Subject};
 use bench_model::config::{ConfigDir, Environment, Tuning};
 use bench_model::load::toolchain::Tool;
 use bench_model::load::{Client, Load, LoadTool, bombardier};
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::host;
 use bench_system::probe::process_usage::cpu_time;
 use validator_state::SeededSpec;
 
-use super::serve;
+use super::{prepare, serve};
 
 /// Which server, request and load.
 #[derive(clap::Args)]
@@ -45,13 +43,12 @@ fn client(text: &str) -> Result<Client, String> {
 
 /// Starts a server, compares its answer with the truth, and shows bombardier's own output.
 pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
-    let interrupt = Interrupt::install()?;
+    let interrupt = prepare()?;
     let server = config.server(&args.name)?;
     let workload = config.workload(&args.workload)?;
     let body = workload.body()?;
     let tool = Tool::find(LoadTool::Bombardier, &config.tools())?;
     subject::build(std::slice::from_ref(&server))?;
-    host::raise_open_files();
     let environment = Environment::plain(args.tuning, SeededSpec::default());
     requirements::check_one(&server, std::slice::from_ref(&workload))?;
     let truth = truth_of(&server, &workload, &environment)?.truth;

@@ -64,16 +64,13 @@ pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
 /// another placement has another resolution.
 fn resolution(config: &ConfigDir, results: &Path, host: &Host) -> String {
     let placement = config.calibration().ok().map(|(now, _)| now.environment.placement);
-    let is_as_now = |folder: &RunFolder| {
-        let then = folder.calibration().ok().map(|plan| plan.calibration.environment.placement);
-        placement.is_none() || then == placement
-    };
     let calibrations = fs::read_dir(results).into_iter().flatten().filter_map(|entry| {
         let folder = RunFolder::open(&entry.ok()?.path()).ok().filter(RunFolder::is_calibration)?;
+        let then = folder.calibration().ok().map(|plan| plan.calibration.environment.placement);
         let measured_on = folder.conditions().ok()?.host;
         let is_here =
             measured_on.processor_name() == host.processor_name() && measured_on.cores == host.cores;
-        (is_here && is_as_now(&folder)).then_some(folder)
+        (is_here && (placement.is_none() || then == placement)).then_some(folder)
     });
     let Some(newest) = calibrations.max_by_key(RunFolder::name) else {
         return "which differences this machine can resolve is not known: run `just calibrate` (15 minutes)"

@@ -160,10 +160,7 @@ fn serve(
 
 /// Passes a body on by the connection that is there, or a new one. One that failed is not there any more.
 fn pass_on(body: &str, target: &Target, connection: &mut Option<Connection>) -> Result<Answer> {
-    let mut own = match connection.take() {
-        Some(own) => own,
-        None => Connection::new(target, PATIENCE)?,
-    };
+    let mut own = connection.take().map_or_else(|| Connection::new(target, PATIENCE), Ok)?;
     let answer = own.request(body)?;
     *connection = Some(own);
     Ok(answer)

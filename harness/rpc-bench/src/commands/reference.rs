@@ -37,13 +37,9 @@ struct List {
 struct Wanted {
     campaign: Option<String>,
     why: Option<[String; 3]>,
-    #[serde(default = "once")]
-    times: usize,
+    /// Once where left out.
+    times: Option<usize>,
     alias: Option<String>,
-}
-
-fn once() -> usize {
-    1
 }
 
 impl Wanted {
@@ -61,12 +57,12 @@ impl Wanted {
     /// Whether a folder holds such a run.
     fn is(&self, folder: &RunFolder) -> bool {
         match (&self.campaign, &self.why) {
-            (Some(campaign), _) => {
-                !folder.is_why() && folder.plan().is_ok_and(|plan| plan.campaign.name == *campaign)
+            (Some(name), _) => {
+                !folder.is_why() && folder.plan().is_ok_and(|plan| plan.campaign.name == *name)
             }
-            (None, Some([server, over, workload])) => folder
-                .why()
-                .is_ok_and(|plan| (&plan.server, &plan.over, &plan.workload) == (server, over, workload)),
+            (None, Some(question)) => {
+                folder.why().is_ok_and(|plan| [plan.server, plan.over, plan.workload] == *question)
+            }
             (None, None) => false,
         }
     }
@@ -85,8 +81,9 @@ pub fn reference(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
     for wanted in &list.run {
         let command = wanted.command().with_context(|| path.display().to_string())?;
         let mut found = there(results, wanted)?;
-        let missing = wanted.times.saturating_sub(found.len());
-        bench_system::say!("{}: {} of {} there", command.join(" "), found.len(), wanted.times);
+        let times = wanted.times.unwrap_or(1);
+        let missing = times.saturating_sub(found.len());
+        bench_system::say!("{}: {} of {times} there", command.join(" "), found.len());
         all_there &= missing == 0;
         if args.check {
             continue;
@@ -194,7 +191,7 @@ mod tests {
             let quoted = |alias: &String| readme.contains(&format!("[{alias}]: results/"));
             assert!(wanted.alias.as_ref().is_none_or(quoted), "README quotes no {:?}", wanted.alias);
         }
-        let neither = Wanted { campaign: None, why: None, times: 1, alias: None };
+        let neither = Wanted { campaign: None, why: None, times: None, alias: None };
         assert!(neither.command().is_err());
     }
 }

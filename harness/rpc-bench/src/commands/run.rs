@@ -157,30 +157,18 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         (None, None) => match &args.server {
             None => run::resolve(config, &args.campaign)?,
             Some(server) => {
-                let soaked = Soaked {
-                    server,
-                    minutes: args.minutes,
-                    rate: args.rate,
-                    workload: args.workload.as_deref(),
-                    connections: args.connections,
-                };
+                let Args { minutes, rate, connections, .. } = *args;
+                let workload = args.workload.as_deref();
+                let soaked = Soaked { server, minutes, rate, workload, connections };
                 run::soak::resolve(config, &args.campaign, soaked)?
             }
         },
         (None, Some(url)) => {
-            let at = RunningAt {
-                url: url.clone(),
-                i_own_this_target: args.i_own_this_target,
-                ..RunningAt::default()
-            };
+            let (url, i_own_this_target) = (url.clone(), args.i_own_this_target);
+            let at = RunningAt { url, i_own_this_target, ..RunningAt::default() };
+            let access = Access { headers: Headers::parse(&args.headers)?, ca: args.ca.clone() };
             let bound = MostLoad { connections: args.max_connections, seconds: args.max_seconds };
-            let resolved = run::running_server::resolve(
-                config,
-                &args.campaign,
-                at,
-                &Access { headers: Headers::parse(&args.headers)?, ca: args.ca.clone() },
-                bound,
-            )?;
+            let resolved = run::running_server::resolve(config, &args.campaign, at, &access, bound)?;
             let MostLoad { connections, seconds } = resolved.0.most_load();
             bench_system::note!(
                 "target: at most {} at one time and {seconds} s of load in all",

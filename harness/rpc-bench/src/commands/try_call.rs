@@ -69,12 +69,9 @@ pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool>
         let parsed = text.as_deref().map(serde_json::from_str).transpose();
         parsed.map_err(|error| anyhow!("{option}: not JSON: {error}"))
     };
+    let (url, i_own_this_target) = (args.url.clone(), args.i_own_this_target);
     let call = OneCall {
-        at: RunningAt {
-            url: args.url.clone(),
-            i_own_this_target: args.i_own_this_target,
-            ..RunningAt::default()
-        },
+        at: RunningAt { url, i_own_this_target, ..RunningAt::default() },
         access: Access { headers: Headers::parse(&args.headers).context("--header")?, ca: args.ca.clone() },
         method: args.method.clone(),
         params: json("--params", &args.params)?,

@@ -167,9 +167,7 @@ fn start_prometheus(
         // For k6, which sends its samples itself.
         "--web.enable-remote-write-receiver".to_owned(),
     ];
-    if args.native_histograms {
-        flags.push("--enable-feature=native-histograms".to_owned());
-    }
+    flags.extend(args.native_histograms.then(|| "--enable-feature=native-histograms".to_owned()));
     started.push(start("prometheus", program, &flags, &args.folder)?);
     let path = log(&args.folder, "prometheus");
     let ready = interrupt.wait(READY_WITHIN, || {
