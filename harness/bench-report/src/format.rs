@@ -35,13 +35,36 @@ pub fn available(text: Option<&String>) -> String {
 }
 
 /// Several with commas between.
-pub fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+pub fn list(items: impl IntoIterator<Item: ToString>) -> String {
     joined(items, ", ")
 }
 
-/// Several with this between.
-pub fn joined<T: ToString>(items: impl IntoIterator<Item = T>, between: &str) -> String {
+/// Several with other words between.
+pub fn joined(items: impl IntoIterator<Item: ToString>, between: &str) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(between)
+}
+
+/// Each once, in their order.
+pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for item in items {
+        if !distinct.contains(&item) {
+            distinct.push(item);
+        }
+    }
+    distinct
+}
+
+/// What stands under one name, in the order of first ones.
+pub fn grouped<K: PartialEq, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, item) in items {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((key, vec![item])),
+        }
+    }
+    groups
 }
 
 /// A text with its first letter as a sentence begins.
@@ -57,7 +80,7 @@ pub fn bullets(items: impl IntoIterator<Item = String>) -> String {
 
 /// The parts of a report that say something, with an empty line between.
 pub fn sections(parts: impl IntoIterator<Item = String>) -> String {
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    joined(parts.into_iter().filter(|part| !part.is_empty()), "\n")
 }
 
 /// An estimate and its interval, each number by `format`.
@@ -107,8 +130,8 @@ pub struct Table {
 impl Table {
     /// With these headers. The first `text_columns` and the last column hold words and are set left, the others
     /// numbers.
-    pub fn new(headers: &[&str], text_columns: usize) -> Self {
-        let headers = headers.iter().map(|header| (*header).to_owned()).collect();
+    pub fn new(headers: impl IntoIterator<Item: ToString>, text_columns: usize) -> Self {
+        let headers = headers.into_iter().map(|header| header.to_string()).collect();
         Self { headers, rows: Vec::new(), text_columns, numbers_last: false }
     }
 
@@ -120,7 +143,7 @@ impl Table {
 
     /// The same with the headers as they stand in a page, `|` between them, and with rows.
     pub fn of(headers: &str, text_columns: usize, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
-        let mut table = Self::new(&headers.split(" | ").collect::<Vec<_>>(), text_columns);
+        let mut table = Self::new(headers.split(" | "), text_columns);
         rows.into_iter().for_each(|row| table.row(row));
         table
     }
@@ -183,7 +206,7 @@ pub fn shell(args: &[String]) -> String {
             format!("'{}'", arg.replace('\'', r"'\''"))
         }
     };
-    args.iter().map(quote).collect::<Vec<_>>().join(" ")
+    joined(args.iter().map(quote), " ")
 }
 
 #[cfg(test)]

@@ -6,7 +6,10 @@ mod rows;
 
 use super::Run;
 use super::charts::{self, Picture};
-use super::format::{Table, bytes, capitalised, dash, list, percent, sections, spanned, thousands, time_us};
+use super::format::{
+    Table, bullets, bytes, capitalised, dash, grouped, joined, list, percent, sections, spanned, thousands,
+    time_us,
+};
 use bench_analysis::Better;
 use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Standing, Topic, Value};
 use bench_analysis::pooled::ends;
@@ -26,18 +29,11 @@ pub(super) fn chart(run: &Run) -> Option<Picture> {
 /// The answer in Markdown, without its chart.
 pub(super) fn markdown(answer: &Answer) -> String {
     let decided = answer.recommendations();
-    let sentences = decided.iter().filter_map(|decided| Some(format!("- {}\n", sentence(answer, decided)?)));
     let mut sources = Sources::default();
-    let table = table(answer, &mut sources);
-    sections([
-        sentences
-            .chain(disagreements(answer).into_iter().map(|said| format!("- {said}\n")))
-            .chain([format!("- {}\n", not_measured(&decided))])
-            .collect(),
-        table.markdown(),
-        sources.markdown(),
-        notes(answer),
-    ])
+    let table = table(answer, &mut sources).markdown();
+    let said = decided.iter().filter_map(|decided| sentence(answer, decided));
+    let said = said.chain(disagreements(answer)).chain([not_measured(&decided)]);
+    sections([bullets(said), table, sources.markdown(), notes(answer)])
 }
 
 /// Where the rows of a page's table are from: notes below it, each said once.
@@ -56,8 +52,7 @@ impl Sources {
 
     fn markdown(&self) -> String {
         let said = (b'a'..).zip(&self.0).map(|(mark, note)| format!("({}) {note}.", char::from(mark)));
-        let said: Vec<String> = said.collect();
-        if said.is_empty() { String::new() } else { said.join(" ") + "\n" }
+        if self.0.is_empty() { String::new() } else { joined(said, " ") + "\n" }
     }
 }
 
@@ -65,32 +60,32 @@ impl Sources {
 fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
     let topic = decided.decided_by?;
     let wants = if topic == Topic::Rate { "Most requests/s" } else { decided.wants };
-    let rows = || answer.rows.iter().filter(|row| row.topic == topic);
-    if decided.best.is_empty() && rows().any(|row| row.differs_by_processor(answer.baseline)) {
-        return Some(format!("**{wants}:** no server is best on every processor."));
-    }
     if decided.best.is_empty() {
-        return Some(format!("**{wants}:** no server is surely better than the others."));
+        let mut rows = answer.rows.iter().filter(|row| row.topic == topic);
+        let none = match rows.any(|row| row.differs_by_processor(answer.baseline)) {
+            true => "best on every processor",
+            false => "surely better than the others",
+        };
+        return Some(format!("**{wants}:** no server is {none}."));
     }
     let choice = |(rows, servers): &(Vec<usize>, Vec<usize>)| {
-        let names: Vec<&str> = servers.iter().map(|server| answer.servers[*server].as_str()).collect();
-        let names = names.join(" or ");
+        let names = joined(servers.iter().map(|server| &answer.servers[*server]), " or ");
         match decided.best.as_slice() {
             [_] => names,
             _ => format!("{names} for {}", answer.rows[rows[0]].request),
         }
     };
-    let chosen: Vec<String> = decided.best.iter().map(choice).collect();
+    let chosen = joined(decided.best.iter().map(choice), "; ");
     let because = decided.best.iter().map(|(rows, servers)| because(answer, topic, rows, servers));
-    let because: Vec<String> = because.collect();
+    let because = joined(because, " ");
     let price = decided.price.iter().map(|row| {
         let row = &answer.rows[*row];
         let best = row.best().first().copied().unwrap_or(answer.baseline);
         format!("{}, {}", phrase(row), against(answer, row, &decided.best[0].1, best))
     });
-    let price: Vec<String> = price.collect();
-    let price = if price.is_empty() { String::new() } else { format!(" The price: {}.", price.join("; ")) };
-    Some(format!("**{wants}: {}.** {}{price}", chosen.join("; "), because.join(" ")))
+    let price = joined(price, "; ");
+    let price = if price.is_empty() { price } else { format!(" The price: {price}.") };
+    Some(format!("**{wants}: {chosen}.** {because}{price}"))
 }
 
 /// What rows show of a recommended server, next to the baseline or, where that is recommended itself, next to the
@@ -101,7 +96,7 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
     let ties = rows().flat_map(|row| {
         let name = |server: usize| answer.servers[server].as_str();
         let others = row.best().into_iter().filter(|server| !servers.contains(server)).map(name);
-        let others = others.collect::<Vec<_>>().join(" and ");
+        let others = joined(others, " and ");
         let everywhere = (!others.is_empty()).then(|| format!("{others} may be as good"));
         let somewhere = row.best_somewhere().into_iter().map(|(server, on)| {
             let on = list(on.into_iter().map(short));
@@ -111,21 +106,18 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
     });
     let ties: String = ties.collect();
     if topic == Topic::Cpu && best != answer.baseline {
-        let of: Vec<String> =
-            rows().map(|row| format!("{} for {}", shown(row, servers), row.request)).collect();
-        let times = rows().map(|row| {
+        let of = list(rows().map(|row| format!("{} for {}", shown(row, servers), row.request)));
+        let times = |row: &AnswerRow| {
             let times = dash(range(row, servers), |(low, high)| {
                 spanned((1.0 / high, 1.0 / low), |times| format!("{times:.1}"))
             });
             format!("{} {times} times", row.request)
-        });
-        let times: Vec<String> = times.collect();
+        };
         return format!(
-            "With {} as 1{}: {}. So the same CPU of the server answers more requests: {}.{ties}",
+            "With {} as 1{}: {of}. So the same CPU of the server answers more requests: {}.{ties}",
             answer.servers[answer.baseline],
             over_processors(rows()),
-            of.join(", "),
-            times.join(", ")
+            list(rows().map(times))
         );
     }
     let of = |row: &AnswerRow| {
@@ -135,7 +127,7 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         let phrase = if phrase.starts_with("p99") { phrase } else { capitalised(&phrase) };
         format!("{phrase}: {}{}.", against(answer, row, servers, other), from(row))
     };
-    rows().map(of).collect::<Vec<_>>().join(" ") + &ties
+    joined(rows().map(of), " ") + &ties
 }
 
 /// ` (each a range over 3 processors)`, where the rows are figures of that many.
@@ -170,12 +162,12 @@ fn disagreements(answer: &Answer) -> Vec<String> {
     let (mut said, mut open) = (Vec::new(), Vec::<(Topic, String, String)>::new());
     for row in answer.rows.iter().filter(|row| !is_bound(row)) {
         // Servers by where their difference is open.
-        let mut places: Vec<(String, Vec<&str>)> = Vec::new();
+        let mut places: Vec<(String, &str)> = Vec::new();
         for (server, standings) in row.standings(answer.baseline) {
             let name = &*answer.servers[server];
             let on = |wanted: Standing| {
                 let on = standings.iter().filter(move |(_, standing)| *standing == wanted);
-                on.map(|(processor, _)| short(processor)).collect::<Vec<_>>()
+                on.map(|(processor, _)| short(processor)).collect::<Vec<String>>()
             };
             let (less, more, unresolved) = (on(Standing::Less), on(Standing::More), on(Standing::Open));
             if !less.is_empty() && !more.is_empty() {
@@ -186,18 +178,13 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                     list(more)
                 ));
             } else if !unresolved.is_empty() {
-                let on = |processors: &[String]| {
-                    processors.iter().map(|name| numbers(name)).collect::<Vec<_>>().join(" and ")
-                };
+                let on = |processors: &[String]| joined(processors.iter().map(|name| numbers(name)), " and ");
                 let place = match (less.as_slice(), more.as_slice()) {
                     ([], []) => String::new(),
                     (less, []) => format!("surely less on {} alone", on(less)),
                     (_, more) => format!("surely more on {} alone", on(more)),
                 };
-                match places.iter_mut().find(|(known, _)| *known == place) {
-                    Some((_, servers)) => servers.push(name),
-                    None => places.push((place, vec![name])),
-                }
+                places.push((place, name));
             }
         }
         let others = row.values.iter().flatten().count().saturating_sub(1);
@@ -212,7 +199,7 @@ fn disagreements(answer: &Answer) -> Vec<String> {
             (true, names) => format!("{names} not surely{anywhere}"),
             (false, names) => format!("{names} {place}"),
         };
-        let places = list(places.into_iter().map(words));
+        let places = list(grouped(places).into_iter().map(words));
         if !places.is_empty() {
             // The figures and the doubt of a row without models are of one run; that of the others is of all.
             let from = if row.models.is_empty() { from(row) } else { String::new() };
@@ -257,22 +244,16 @@ fn worst(row: &AnswerRow) -> usize {
 
 /// What has no row here, by the campaign that measures it; and what none does.
 fn not_measured(decided: &[Recommendation]) -> String {
-    let mut by_campaign: Vec<(&str, Vec<&str>)> = Vec::new();
-    for decided in decided.iter().filter(|decided| decided.decided_by.is_none()) {
-        let (what, campaign) = decided.measured_by;
-        match by_campaign.iter_mut().find(|(known, _)| *known == campaign) {
-            Some((_, missing)) => missing.push(what),
-            None => by_campaign.push((campaign, vec![what])),
-        }
-    }
-    if by_campaign.is_empty() {
-        return NEVER_MEASURED.to_owned();
-    }
+    let missing = decided.iter().filter(|decided| decided.decided_by.is_none());
+    let missing = missing.map(|Recommendation { measured_by: (what, campaign), .. }| (*campaign, *what));
     let of_campaign = |(campaign, missing): (&str, Vec<&str>)| {
         format!("{} (`just bench-all {campaign}`)", missing.join(" and "))
     };
-    let missing = list(by_campaign.into_iter().map(of_campaign));
-    format!("**Not measured here:** {missing}. {NEVER_MEASURED}")
+    let missing = list(grouped(missing).into_iter().map(of_campaign));
+    match missing.is_empty() {
+        true => NEVER_MEASURED.to_owned(),
+        false => format!("**Not measured here:** {missing}. {NEVER_MEASURED}"),
+    }
 }
 
 /// A row in a sentence: `p99 of getBalance`.
@@ -311,9 +292,8 @@ fn write(topic: Topic, value: f64) -> String {
 
 /// A row for each question, a column for each server.
 fn table(answer: &Answer, sources: &mut Sources) -> Table {
-    let mut headers = vec!["question"];
-    headers.extend(answer.servers.iter().map(String::as_str));
-    let mut table = Table::new(&headers, 1).with_numbers_last();
+    let headers = ["question"].into_iter().chain(answer.servers.iter().map(String::as_str));
+    let mut table = Table::new(headers, 1).with_numbers_last();
     for row in answer.rows.iter().filter(|row| !is_bound(row)) {
         let best = row.best();
         let cell = |(server, value): (usize, &Option<_>)| {
@@ -377,8 +357,7 @@ fn name(answer: &Answer, row: &AnswerRow) -> String {
         Topic::Cpu => format!(" ({} = 1)", answer.servers[answer.baseline]),
         _ => String::new(),
     };
-    let parts = [format!("{}{one}", phrase(row)), row.at.clone()];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    format!("{}{one} {}", phrase(row), row.at).trim_end().to_owned()
 }
 
 /// What the table's signs mean, as far as it has them.
@@ -388,31 +367,28 @@ fn notes(answer: &Answer) -> String {
     let where_measured = |several: &'static str| if has_models { several } else { "" };
     let nowhere =
         if has_models { "on no processor of its row is another server" } else { "no other server is" };
-    let mut notes = vec![format!("**Bold**: may be the best: {nowhere} surely better.")];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
-    if cells().any(|(row, _)| row.best().is_empty()) {
-        let differs = where_measured(", or the best differs from processor to processor");
-        notes.push(format!("No bold in a row: any server may be{differs}."));
-    }
-    if cells().any(|(row, server)| is_open(answer, row, server)) {
-        let baseline = &answer.servers[answer.baseline];
-        let somewhere = where_measured("; in a range, on at least one of its processors");
-        notes.push(format!(
-            "**?**: not surely different from {baseline}: their intervals overlap{somewhere}."
-        ));
-    }
-    if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
-        notes
-            .push("**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned());
-    }
     let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
         let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);
         let (name, most, from) = (name(answer, row), write(row.topic, most), from(row));
         format!("{name}: every server reached {most}, the most that was tried{from}")
     });
-    let bound: Vec<String> = bound.collect();
-    if !bound.is_empty() {
-        notes.push(format!("Left out: {}.", bound.join("; ")));
-    }
-    format!("{}\n", notes.join(" "))
+    let bound = joined(bound, "; ");
+    let notes = [
+        Some(format!("**Bold**: may be the best: {nowhere} surely better.")),
+        cells().any(|(row, _)| row.best().is_empty()).then(|| {
+            let differs = where_measured(", or the best differs from processor to processor");
+            format!("No bold in a row: any server may be{differs}.")
+        }),
+        cells().any(|(row, server)| is_open(answer, row, server)).then(|| {
+            let baseline = &answer.servers[answer.baseline];
+            let somewhere = where_measured("; in a range, on at least one of its processors");
+            format!("**?**: not surely different from {baseline}: their intervals overlap{somewhere}.")
+        }),
+        cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)).then(|| {
+            "**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned()
+        }),
+        (!bound.is_empty()).then(|| format!("Left out: {bound}.")),
+    ];
+    joined(notes.into_iter().flatten(), " ") + "\n"
 }

@@ -1,6 +1,8 @@
 //! The answer of several kept runs: ratios pooled over all runs of the same servers and settings, and what single runs
 //! measured beyond them.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 
 use super::super::Run;
@@ -76,10 +78,8 @@ fn pool(
         pooled.groups.iter().find(|group| group.setting == wanted).or(Some(own))
     };
     let groups: Vec<Option<&Group>> = names.iter().map(|name| group(name)).collect();
-    let mut processors: Vec<&str> =
+    let processors: BTreeSet<&str> =
         groups.iter().flatten().flat_map(|group| &group.models).map(|model| &*model.processor).collect();
-    processors.sort_unstable();
-    processors.dedup();
     let on = |processor: &str| {
         let value = |(server, group): (usize, &Option<&Group>)| {
             let known = row.values[server]?;
@@ -106,7 +106,6 @@ fn pool(
         let runs = spanned(ends(runs.map(|runs| (runs, runs))).unwrap_or_default(), |runs| runs.to_string());
         format!("{runs} on {}", numbers(&short(processor)))
     });
-    let by_processor: Vec<String> = by_processor.collect();
     let mut counts = Vec::new();
     if models.len() > 1 {
         // The figures of rates stay those of one run, so whether servers differ is said of its processor.
@@ -136,21 +135,18 @@ fn pool(
     }
     if let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) {
         let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
-        let processors = row.models.len();
-        row.from = match (row.topic, processors) {
-            (Topic::Rate, several) => {
-                let bold = match (several, &row.values_of) {
-                    (0, _) => format!("? and bold use [{runs} runs there][{link}]"),
-                    (_, Some(_)) => format!("? uses [{runs} runs there][{link}], bold {several} processors"),
-                    (_, None) => {
-                        format!("? and bold use [{runs} runs on each of {several} processors][{link}]")
-                    }
-                };
-                format!("{}; {bold}", row.from)
+        let several = row.models.len();
+        row.from = match (row.topic, several, &row.values_of) {
+            (Topic::Rate, 0, _) => format!("{}; ? and bold use [{runs} runs there][{link}]", row.from),
+            (Topic::Rate, _, Some(_)) => {
+                format!("{}; ? uses [{runs} runs there][{link}], bold {several} processors", row.from)
             }
-            (_, 0) => format!("[{runs} runs][{link}]"),
+            (Topic::Rate, _, None) => {
+                format!("{}; ? and bold use [{runs} runs on each of {several} processors][{link}]", row.from)
+            }
+            (_, 0, _) => format!("[{runs} runs][{link}]"),
             _ => {
-                let means = format!("[means of {processors} processors, lowest to highest][{link}]");
+                let means = format!("[means of {several} processors, lowest to highest][{link}]");
                 format!("{means}; runs: {}", list(by_processor))
             }
         };

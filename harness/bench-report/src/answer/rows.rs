@@ -1,6 +1,6 @@
 //! The rows of an answer: what a run measured of every server, by topic.
 
-use super::super::format::{count, counted, known, load};
+use super::super::format::{count, counted, distinct, known, load};
 use super::super::{Run, crossed, headline, original, sections};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
 use bench_analysis::search::Ending;
@@ -18,13 +18,9 @@ pub(crate) fn of(run: &Run) -> Option<Answer> {
         return None;
     }
     let campaign = &run.plan.campaign;
-    let (names, labels): (Vec<&str>, Vec<&str>) = run
-        .plan
-        .servers
-        .iter()
-        .filter(|server| !run.plan.is_ceiling(&server.name))
-        .map(|server| (server.name.as_str(), server.label()))
-        .unzip();
+    let servers = run.plan.servers.iter().filter(|server| !run.plan.is_ceiling(&server.name));
+    let (names, labels): (Vec<&str>, Vec<&str>) =
+        servers.map(|server| (server.name.as_str(), server.label())).unzip();
     let baseline = names.iter().position(|name| Some(*name) == campaign.baseline.as_deref())?;
     let rows = rows(run, &names, baseline);
     (!rows.is_empty()).then_some(Answer { servers: short_labels(&labels), baseline, rows })
@@ -134,10 +130,7 @@ impl Measured<'_> {
             return rows;
         }
         rows.extend(places.iter().map(|place| {
-            let value = |server: &str| {
-                self.cell(server, place.workload, place.level)?.figure(Figure::P99Us).map(Value::of)
-            };
-            self.at_place(Topic::P99, place, "", value)
+            self.at_place(Topic::P99, place, "", |server| self.p99(server, place.workload, place.level))
         }));
         // At the headline's load there are trials enough for an interval.
         let most = places.iter().max_by_key(|place| place.level.amount());
@@ -160,10 +153,14 @@ impl Measured<'_> {
     fn rate(&self, server: &str, workload: &str, level: Level) -> Option<Value> {
         let cell = self.cell(server, workload, level)?;
         let shown = cell.figure(Figure::RequestsPerSecond)?.value;
-        let finding = |pair: &Comparison| pair.rate;
-        let compared = self
-            .compared(self.run, server, finding, |pair| (&*pair.workload, pair.level) == (workload, level))?;
+        let compared = self.compared(self.run, server, workload, level, |pair| pair.rate)?;
         Some(Value { shown, compared, at_least: cell.marks.contains(&Mark::ClientBound) })
+    }
+
+    /// Of an open loop only where the tool tells when a request was due.
+    fn p99(&self, server: &str, workload: &str, level: Level) -> Option<Value> {
+        let p99 = self.cell(server, workload, level)?.figure(Figure::P99Us);
+        p99.filter(|_| level.rate.is_none() || level.tool.tells_when_due()).map(Value::of)
     }
 
     /// From duets where the run has them: they are sharper.
@@ -174,12 +171,8 @@ impl Measured<'_> {
 
     fn cpu_at(&self, run: &Run, place: &Place<'_>) -> AnswerRow {
         let Place { workload, level, .. } = *place;
-        let value = |server: &str| {
-            let finding = |pair: &Comparison| pair.cpu;
-            let compared = self
-                .compared(run, server, finding, |pair| (&*pair.workload, pair.level) == (workload, level))?;
-            Some(Value { shown: compared.value, compared, at_least: false })
-        };
+        let value =
+            |server: &str| self.compared(run, server, workload, level, |pair| pair.cpu).map(Value::of);
         let direct = run.summary.comparisons.iter().filter_map(|pair| {
             let place = |server: &str| self.names.iter().position(|name| *name == server);
             let (server, over) = (place(&pair.server)?, place(&pair.over)?);
@@ -194,43 +187,35 @@ impl Measured<'_> {
         &self,
         run: &Run,
         server: &str,
-        finding: impl Fn(&Comparison) -> Finding,
-        is_at: impl Fn(&Comparison) -> bool,
+        workload: &str,
+        level: Level,
+        finding: fn(&Comparison) -> Finding,
     ) -> Option<Estimate> {
         if server == self.baseline {
             return Some(Estimate { value: 1.0, interval: Some((1.0, 1.0)) });
         }
-        let of_pair = |pair: &&Comparison| pair.server == server && pair.over == self.baseline && is_at(pair);
-        run.summary.comparisons.iter().find(of_pair).map(|pair| finding(pair).ratio)
+        Some(finding(run.summary.comparison(server, self.baseline, workload, level)?).ratio)
     }
 
     /// An open loop: CPU time and latency at the headline's rates.
     fn at_a_rate(&self) -> Vec<AnswerRow> {
         let p99 = |place: &Place<'_>| {
-            let Place { workload, level, .. } = *place;
-            let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.can().tells_when_due);
-            let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
-            self.at_place(Topic::P99, place, FROM_DUE, value)
+            self.at_place(Topic::P99, place, FROM_DUE, |server| self.p99(server, place.workload, place.level))
         };
         self.cpu().into_iter().chain(Place::of(self.run).iter().map(p99)).collect()
     }
 
     /// An open loop with and without a background load.
     fn next_to_heavy(&self) -> Vec<AnswerRow> {
-        let mut places: Vec<(&str, Level)> = Vec::new();
-        for isolation in &self.run.summary.isolation {
-            let place = (isolation.workload.as_str(), Level { disturbed: true, ..isolation.level });
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
+        let places = self.run.summary.isolation.iter();
+        let places = places
+            .map(|isolation| (isolation.workload.as_str(), Level { disturbed: true, ..isolation.level }));
         let row = |(workload, level): (&str, Level)| {
-            let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.can().tells_when_due);
-            let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
             let other = known(self.background(), "", |other| format!(", next to {other}"));
-            self.row(Topic::P99NextToHeavy, workload, at(level) + &other + FROM_DUE, value)
+            let at = at(level) + &other + FROM_DUE;
+            self.row(Topic::P99NextToHeavy, workload, at, |server| self.p99(server, workload, level))
         };
-        places.into_iter().map(row).collect()
+        distinct(places).into_iter().map(row).collect()
     }
 
     /// The load in the background, of which much more or much heavier requests come than a server is measured with.
@@ -249,8 +234,7 @@ impl Measured<'_> {
         let Some(first) = all.first() else { return Vec::new() };
         let of = |server: &str| all.iter().find(|recovery| recovery.server == server);
         let answered = |server: &str| over_trials(of(server)?.answered_by_trial.clone());
-        let after =
-            |server: &str| over_trials(of(server)?.after_ms.iter().copied().collect::<Option<Vec<f64>>>()?);
+        let after = |server: &str| over_trials(of(server)?.after_ms.iter().copied().collect::<Option<_>>()?);
         let during = known(self.background(), "", |other| format!(" while {other} come, too"));
         let behind = known(self.background(), "", |other| format!("after {other}"));
         vec![
@@ -266,9 +250,6 @@ impl Measured<'_> {
             Tuning::Equal => "with the same settings for all servers",
             Tuning::Shipped => "with each framework's own settings",
         };
-        let mut workloads: Vec<&str> =
-            found.searches.iter().map(|search| search.searched.workload.as_str()).collect();
-        workloads.dedup();
         let value = |server: &str, workload: &str| {
             let search = found.searches.iter().find(|search| {
                 let of = &search.searched;
@@ -278,42 +259,43 @@ impl Measured<'_> {
             })?;
             let low = f64::from(search.found.last_passing?.connections);
             let at_least = search.found.ending == Ending::HoldsToHighest && search.found.fails_at().is_none();
-            let high = match search.found.first_failing {
-                Some(failing) => f64::from(failing.connections),
-                None => f64::INFINITY,
-            };
-            Some(Value {
-                shown: low,
-                compared: Estimate { value: low, interval: Some((low, high)) },
-                at_least,
-            })
+            Some(between(low, search.found.first_failing.map(|failing| failing.connections.into()), at_least))
         };
-        let row = |workload: &str| {
-            self.row(Topic::Connections, workload, settings.to_owned(), |server| value(server, workload))
-        };
-        workloads.into_iter().map(row).collect()
+        let workloads = found.searches.iter().map(|search| &*search.searched.workload);
+        self.searched(Topic::Connections, workloads, settings, value)
+    }
+
+    /// A row for each workload of searches.
+    fn searched<'b>(
+        &self,
+        topic: Topic,
+        workloads: impl Iterator<Item = &'b str>,
+        at: &str,
+        value: impl Fn(&str, &str) -> Option<Value>,
+    ) -> Vec<AnswerRow> {
+        let row = |workload| self.row(topic, workload, at.to_owned(), |server| value(server, workload));
+        distinct(workloads).into_iter().map(row).collect()
     }
 
     fn sustained(&self) -> Vec<AnswerRow> {
         let Some(found) = &self.run.summary.slo else { return Vec::new() };
-        let mut workloads: Vec<&str> =
-            found.searches.iter().map(|search| search.searched.workload.as_str()).collect();
-        workloads.dedup();
         let value = |server: &str, workload: &str| {
             let search = found.searches.iter().find(|search| {
                 (search.searched.server.as_str(), search.searched.workload.as_str()) == (server, workload)
             })?;
-            let low = f64::from(search.found.lower?.rate);
-            let high = search.found.upper.map_or(f64::INFINITY, |upper| f64::from(upper.rate));
-            let compared = Estimate { value: low, interval: Some((low, high)) };
-            Some(Value { shown: low, compared, at_least: search.found.upper.is_none() })
+            let upper = search.found.upper.map(|upper| upper.rate.into());
+            Some(between(search.found.lower?.rate.into(), upper, upper.is_none()))
         };
+        let workloads = found.searches.iter().map(|search| &*search.searched.workload);
         let level = format!("with p99 below {} ms", found.slo.p99_ms);
-        let row = |workload: &str| {
-            self.row(Topic::Sustained, workload, level.clone(), |server| value(server, workload))
-        };
-        workloads.into_iter().map(row).collect()
+        self.searched(Topic::Sustained, workloads, &level, value)
     }
+}
+
+/// What a search found: from the most that was reached to the least that was not.
+fn between(low: f64, high: Option<f64>, at_least: bool) -> Value {
+    let interval = Some((low, high.unwrap_or(f64::INFINITY)));
+    Value { at_least, ..Value::of(Estimate { value: low, interval }) }
 }
 
 /// The median of a few trials and their range: two servers differ where every trial of one lies beyond every trial of
