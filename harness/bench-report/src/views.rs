@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use super::Run;
 use super::charts::{self, Picture};
 use super::format::{
-    Table, bullets, bytes, count, dash, estimate, known, percent, ratio, significant, thousands, time_us,
+    Table, bullets, bytes, count, dash, estimate, known, list, percent, ratio, significant, thousands,
+    time_us,
 };
 use bench_analysis::views::{Panel, Point, Series, Shown, behind};
 use bench_model::config::{Along, words_of};
@@ -49,13 +50,20 @@ pub(super) fn axis(run: &Run, name: &str) -> String {
     }
 }
 
-/// The file of a view's chart.
-fn file(number: usize) -> String {
-    format!("view-{}.svg", number + 1)
+/// A point, where it stands.
+pub(super) type Placed<'a> = (&'a Panel, &'a Series, &'a Point);
+
+pub(super) fn each(shown: &Shown) -> impl Iterator<Item = Placed<'_>> {
+    series(shown).flat_map(|(panel, series)| series.points.iter().map(move |point| (panel, series, point)))
 }
 
-fn points(shown: &Shown) -> impl Iterator<Item = &Point> + Clone {
-    shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points)
+/// A view's series, each with its panel.
+pub(super) fn series(shown: &Shown) -> impl Iterator<Item = (&Panel, &Series)> {
+    shown.panels.iter().flat_map(|panel| panel.series.iter().map(move |series| (panel, series)))
+}
+
+pub(super) fn points(shown: &Shown) -> impl Iterator<Item = &Point> {
+    each(shown).map(|(.., point)| point)
 }
 
 /// Whether views have a point for each rate of an open loop: charts and figures of one rate say less then.
@@ -95,11 +103,6 @@ fn signed(figure: Figure, value: f64) -> String {
     format!("{}{}", if value < 0.0 { "-" } else { "+" }, writer(figure)(value.abs()))
 }
 
-/// What ratios are over, in words.
-fn over(run: &Run, shown: &Shown) -> String {
-    in_words(run, &shown.view.over)
-}
-
 /// Values of axes, in words.
 fn in_words(run: &Run, values: &BTreeMap<String, serde_json::Value>) -> String {
     let written = |(axis, value): (&String, &serde_json::Value)| {
@@ -110,7 +113,7 @@ fn in_words(run: &Run, values: &BTreeMap<String, serde_json::Value>) -> String {
             axis => words_of(axis, value).unwrap_or_else(|| format!("{axis} {}", text())),
         }
     };
-    let words = values.iter().map(written).collect::<Vec<_>>().join(", ");
+    let words = list(values.iter().map(written));
     words.strip_prefix(OVER).map_or(words.clone(), str::to_owned)
 }
 
@@ -129,7 +132,7 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
         notes.push(format!(
             "Ratios are over {}, all else the same: medians of per-block ratios (Hodges-Lehmann). Each interval is \
              right by itself with 95 %; of twenty without a difference one excludes 1.",
-            over(run, shown)
+            in_words(run, &view.over)
         ));
     }
     if !view.minus.is_empty() {
@@ -181,7 +184,7 @@ fn table(run: &Run, shown: &Shown) -> Table {
     for &figure in &view.figure {
         headers.push(words(run, figure).to_owned());
         if !view.over.is_empty() {
-            headers.push(format!("over {}", over(run, shown)));
+            headers.push(format!("over {}", in_words(run, &view.over)));
         }
         if !view.minus.is_empty() {
             headers.push(format!("above {}", in_words(run, &view.minus)));
@@ -197,7 +200,7 @@ fn table(run: &Run, shown: &Shown) -> Table {
     // Where no row has an interval, a note says so once.
     let has_intervals = has_intervals(shown);
     let written = |text: String| if has_intervals { text } else { text.replace(NO_INTERVAL, "") };
-    let row = |panel: &Panel, series: &Series, point: &Point| {
+    let row = |(panel, series, point): Placed<'_>| {
         let mut row = vec![series.label.clone()];
         row.extend(behind.as_ref().map(|_| point.place.clone()));
         row.push(if behind.is_some() && point.x.is_none() { "-".to_owned() } else { at(shown, point) });
@@ -224,13 +227,8 @@ fn table(run: &Run, shown: &Shown) -> Table {
         row.extend([count(point.failed_requests), count(point.trials as u64)]);
         row
     };
-    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
-    let mut table = Table::new(&headers, text_columns);
-    for panel in &shown.panels {
-        for series in &panel.series {
-            series.points.iter().for_each(|point| table.row(row(panel, series, point)));
-        }
-    }
+    let mut table = Table::new(headers, text_columns);
+    each(shown).for_each(|placed| table.row(row(placed)));
     table
 }
 
@@ -248,8 +246,8 @@ fn has_intervals(shown: &Shown) -> bool {
 
 /// What panels differ in.
 fn panels(run: &Run, shown: &Shown) -> String {
-    let names: Vec<String> = shown.panel_axes.iter().map(|name| axis(run, name)).collect();
-    if names.is_empty() { "panel".to_owned() } else { names.join(", ") }
+    let names = list(shown.panel_axes.iter().map(|name| axis(run, name)));
+    if names.is_empty() { "panel".to_owned() } else { names }
 }
 
 /// The fitted lines; empty where there are none.
@@ -262,18 +260,16 @@ fn lines_table(run: &Run, shown: &Shown) -> String {
         words(run, figure),
         axis(run, &shown.view.x)
     );
-    let rows = shown.panels.iter().flat_map(|panel| {
-        panel.series.iter().filter_map(move |series| {
-            let ((at_0, slope), line) = (line(series)?, series.line.as_ref()?);
-            Some(vec![
-                panel.name.clone(),
-                series.label.clone(),
-                estimate(at_0, writer(figure)),
-                estimate(slope, |value| significant_of(figure, value)),
-                dash(line.misfit, percent),
-                line.blocks.to_string(),
-            ])
-        })
+    let rows = series(shown).filter_map(|(panel, series)| {
+        let ((at_0, slope), line) = (line(series)?, series.line.as_ref()?);
+        Some(vec![
+            panel.name.clone(),
+            series.label.clone(),
+            estimate(at_0, writer(figure)),
+            estimate(slope, |value| significant_of(figure, value)),
+            dash(line.misfit, percent),
+            line.blocks.to_string(),
+        ])
     });
     let table = Table::of(&headers, 2, rows);
     if table.is_empty() { String::new() } else { format!("\n### Lines\n\n{}", table.markdown()) }
@@ -285,16 +281,9 @@ pub(super) fn pictures(run: &Run) -> impl Iterator<Item = Picture> {
 }
 
 fn picture(run: &Run, number: usize, shown: &Shown) -> Option<Picture> {
-    let note = match &shown.view.bound {
-        Some(bound) => format!("A thin line is {bound}."),
-        None => String::new(),
-    };
-    Some(Picture {
-        file: file(number),
-        alt: shown.view.title.clone(),
-        note,
-        chart: charts::view(run, shown)?,
-    })
+    let note = known(shown.view.bound.as_ref(), "", |bound| format!("A thin line is {bound}."));
+    let file = format!("view-{}.svg", number + 1);
+    Some(Picture::new(file, &shown.view.title, note, charts::view(run, shown)?))
 }
 
 /// Whether what an axis or a figure counts is bytes.

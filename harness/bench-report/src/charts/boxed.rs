@@ -1,11 +1,13 @@
 //! Connections in boxes: the memory of each server's group against the connections that it holds, a panel for each
 //! transport and box.
 
+use std::collections::BTreeSet;
+
 use super::super::Run;
 use super::super::boxed::transport;
-use super::super::format::{bytes, thousands};
+use super::super::format::{bytes, distinct, thousands};
 use super::series::style;
-use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style, short};
+use super::{Axis, Chart, Key, Mark, Panel, Point, Row, Series, Style, short};
 use bench_analysis::boxed::{Boxed, is_fitted};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -18,39 +20,20 @@ pub(crate) fn chart(run: &Run) -> Option<Chart> {
         let transport = transport(run, &of.server).name();
         format!("{transport}, a box of {}", bytes(of.memory_max_bytes as f64))
     };
-    let mut titles: Vec<String> = boxed.iter().map(title).collect();
-    titles.sort();
-    titles.dedup();
+    let titles: BTreeSet<String> = boxed.iter().map(title).collect();
     let panel = |wanted: &String| {
         let own = || boxed.iter().filter(|of| title(of) == *wanted);
         let lines = own().filter_map(|of| line(run, of));
-        let limit = own().next().map(|of| of.memory_max_bytes as f64 / MIB);
+        let level = own().next().map(|of| of.memory_max_bytes as f64 / MIB);
         let series = lines.chain(own().map(|of| held(run, of))).chain(own().map(|of| killed(run, of)));
-        Panel {
-            title: wanted.clone(),
-            series: series.collect(),
-            level: limit,
-            empty: "not measured",
-            ..Panel::default()
-        }
+        Panel { level, ..Panel::new(wanted.clone(), series, "not measured") }
     };
-    let mut servers: Vec<&str> = Vec::new();
-    for of in boxed {
-        let server = run.plan.campaign.entry_of(&of.server);
-        if !servers.contains(&server) {
-            servers.push(server);
-        }
-    }
+    let servers = distinct(boxed.iter().map(|of| run.plan.campaign.entry_of(&of.server)));
     let key =
         |server: &&str| (Key::Line(style_of(run, server), 2.0, Mark::Full), run.plan.label_of_entry(server));
-    let plot = Plot {
-        title: String::new(),
-        axes: [Axis::linear("connections", thousands), Axis::linear("group's memory, MiB", short)],
-        panels: titles.iter().map(panel).collect(),
-        columns: 2,
-        height: 280.0,
-    };
-    Some(Chart { legend: servers.iter().map(key).collect(), rows: vec![Row::Plot(plot)], ..Chart::default() })
+    let axes = [Axis::linear("connections", thousands), Axis::linear("group's memory, MiB", short)];
+    let rows = vec![Row::plot(axes, titles.iter().map(panel).collect(), 2, 280.0)];
+    Some(Chart { legend: servers.iter().map(key).collect(), rows, ..Chart::default() })
 }
 
 /// The style of a server, by its name or that of one of its arms: it is the same in each panel.
@@ -71,15 +54,15 @@ fn held(run: &Run, of: &Boxed) -> Series {
     let points = of.levels.iter().filter_map(|level| {
         let memory = level.memory_bytes?;
         let mark = if is_fitted(memory, of.memory_max_bytes) { Mark::Full } else { Mark::Hollow };
-        Some(Point { x: level.connections.into(), y: memory / MIB, interval: None, mark })
+        Some(Point::at(level.connections, memory / MIB, mark))
     });
-    Series { style: style_of(run, &of.server), width: 0.0, points: points.collect() }
+    Series::scattered(style_of(run, &of.server), points)
 }
 
 /// Crossed on the limit.
 fn killed(run: &Run, of: &Boxed) -> Series {
     let limit = of.memory_max_bytes as f64 / MIB;
     // More connections than the fewest say nothing more.
-    let point = of.least_killed.map(|x| Point { x: x.into(), y: limit, interval: None, mark: Mark::Crossed });
-    Series { style: style_of(run, &of.server), width: 0.0, points: point.into_iter().collect() }
+    let point = of.least_killed.map(|connections| Point::at(connections, limit, Mark::Crossed));
+    Series::scattered(style_of(run, &of.server), point)
 }

@@ -2,7 +2,7 @@
 //! stronger the larger its value is.
 
 use super::palette::{GRID, OTHERS};
-use super::svg::{LINE, Page, RIGHT, WIDTH, width};
+use super::svg::{LINE, Page, RIGHT, WIDTH, widest, width};
 
 /// The height of a row, in pixels.
 const ROW: f64 = 28.0;
@@ -28,7 +28,7 @@ pub(crate) struct Tile {
 /// longest one.
 fn lines(title: &str, most: f64) -> Vec<&str> {
     let divided = title.match_indices(' ').map(|(at, _)| [&title[..at], &title[at + 1..]]);
-    let longest = |two: &[&str; 2]| two.iter().map(|line| width(line)).fold(0.0, f64::max);
+    let longest = |two: &[&str; 2]| widest(two.iter().copied());
     match divided.min_by(|a, b| longest(a).total_cmp(&longest(b))) {
         Some(two) if width(title) > most => two.into(),
         _ => vec![title],
@@ -37,8 +37,7 @@ fn lines(title: &str, most: f64) -> Vec<&str> {
 
 impl Page {
     pub fn heat(&mut self, heat: &Heat) {
-        let names = heat.names.iter().map(|name| width(name)).fold(0.0, f64::max);
-        let left = 16.0 + names.min(WIDTH / 3.0) + 12.0;
+        let left = 16.0 + widest(heat.names.iter().map(String::as_str)).min(WIDTH / 3.0) + 12.0;
         let wide = (WIDTH - left - RIGHT) / heat.columns.len().max(1) as f64;
         let titles: Vec<Vec<&str>> = heat.columns.iter().map(|(title, _)| lines(title, wide - 8.0)).collect();
         let most_lines = titles.iter().map(Vec::len).max().unwrap_or(1) as f64;

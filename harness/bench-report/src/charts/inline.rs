@@ -1,7 +1,8 @@
 //! A chart inside a web page: the SVG file's drawing, with a name and a description.
 
 use super::svg::{drawing, escaped};
-use super::{Chart, Forest, Plot, Row};
+use super::{Chart, Forest, Heat, Plot, Row};
+use crate::format::{joined, list};
 
 /// The chart as an element of a page with the style of [`page_style`](super::page_style). `id` is one that the page has
 /// once; `title` is what a reader who can't see it hears first.
@@ -18,40 +19,32 @@ pub(crate) fn inline(chart: &Chart, id: &str, title: &str) -> String {
 fn description(chart: &Chart) -> String {
     let mut parts: Vec<String> = chart.rows.iter().map(row).collect();
     if !chart.legend.is_empty() {
-        let names: Vec<&str> = chart.legend.iter().map(|(_, name)| name.as_str()).collect();
-        parts.push(format!("Shown: {}.", names.join(", ")));
+        parts.push(format!("Shown: {}.", list(chart.legend.iter().map(|(_, name)| name))));
     }
     parts.push("The figures stand in the tables of this page.".to_owned());
-    parts.retain(|part| !part.is_empty());
     parts.join(" ")
 }
 
 fn row(row: &Row) -> String {
-    let joined = |names: &mut dyn Iterator<Item = &str>| {
-        names.filter(|name| !name.is_empty()).collect::<Vec<_>>().join("; ")
-    };
     match row {
         Row::Plot(Plot { title, axes, panels, .. }) => {
-            let names = joined(
-                &mut std::iter::once(title.as_str()).chain(panels.iter().map(|panel| panel.title.as_str())),
-            );
-            let axes = joined(&mut axes.iter().rev().map(|axis| axis.name.as_str()));
-            format!("{names}. Axes: {axes}.")
+            let titles = panels.iter().map(|panel| &panel.title);
+            let axes = named(axes.iter().rev().map(|axis| &axis.name));
+            format!("{}. Axes: {axes}.", named([title].into_iter().chain(titles)))
         }
-        Row::Bars(bars) => {
-            format!("Bars of {}.", joined(&mut bars.names.iter().map(|(name, _)| name.as_str())))
+        Row::Bars(bars) => format!("Bars of {}.", named(bars.names.iter().map(|(name, _)| name))),
+        Row::Forest(Forest { names, columns }) => {
+            format!("Ratios of {} for {}.", named(columns.iter().map(|column| &column.title)), named(names))
         }
-        Row::Forest(Forest { names, columns }) => format!(
-            "Ratios of {} for {}.",
-            joined(&mut columns.iter().map(|column| column.title.as_str())),
-            joined(&mut names.iter().map(String::as_str))
-        ),
-        Row::Heat(heat) => format!(
-            "A heat map of {} by {}.",
-            joined(&mut heat.columns.iter().map(|(title, _)| title.as_str())),
-            joined(&mut heat.names.iter().map(String::as_str))
-        ),
+        Row::Heat(Heat { names, columns }) => {
+            format!("A heat map of {} by {}.", named(columns.iter().map(|(title, _)| title)), named(names))
+        }
     }
+}
+
+/// The names that are not empty.
+fn named<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+    joined(names.into_iter().filter(|name| !name.is_empty()), "; ")
 }
 
 #[cfg(test)]

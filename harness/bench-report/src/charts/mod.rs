@@ -39,6 +39,10 @@ pub(super) use view::chart as view;
 pub(super) use why::{ladder, slope};
 
 use super::format::{bytes, significant, time_us};
+use bench_stats::Estimate;
+
+/// What stands in a panel of which nothing was measured.
+const NOTHING: &str = "nothing was measured";
 
 /// A chart of a report.
 pub(super) struct Picture {
@@ -52,6 +56,15 @@ pub(super) struct Picture {
 }
 
 impl Picture {
+    pub fn new(
+        file: impl Into<String>,
+        alt: impl Into<String>,
+        note: impl Into<String>,
+        chart: Chart,
+    ) -> Self {
+        Self { file: file.into(), alt: alt.into(), note: note.into(), chart }
+    }
+
     /// The picture and how it is read, in Markdown.
     pub fn markdown(&self) -> String {
         let note = if self.note.is_empty() { String::new() } else { format!("\n{}\n", self.note) };
@@ -76,6 +89,18 @@ pub(super) enum Row {
     Bars(Bars),
     Forest(Forest),
     Heat(Heat),
+}
+
+impl Row {
+    /// Panels without a title above them.
+    pub fn plot(axes: [Axis; 2], panels: Vec<Panel>, columns: usize, height: f64) -> Self {
+        Self::Plot(Plot { title: String::new(), axes, panels, columns, height })
+    }
+
+    /// Thin bars without values below.
+    pub fn bars(names: Vec<(String, bool)>, columns: Vec<(String, Vec<Bar>)>) -> Self {
+        Self::Bars(Bars { names, columns, sizes: (15.0, 7.0), has_axis: false })
+    }
 }
 
 /// A chart of one heat map.
@@ -183,6 +208,16 @@ pub(super) struct Panel {
     pub empty: &'static str,
 }
 
+impl Panel {
+    pub fn new(title: String, series: impl IntoIterator<Item = Series>, empty: &'static str) -> Self {
+        Self { title, series: series.into_iter().collect(), empty, ..Self::default() }
+    }
+
+    pub fn has_points(&self) -> bool {
+        self.series.iter().any(|series| !series.points.is_empty())
+    }
+}
+
 /// Points of the same kind.
 pub(super) struct Series {
     pub style: Style,
@@ -196,6 +231,16 @@ impl Series {
     pub fn line(style: Style, width: f64, points: &[(f64, f64)]) -> Self {
         let points = points.iter().map(|(x, y)| Point { x: *x, y: *y, interval: None, mark: Mark::None });
         Self { style, width, points: points.collect() }
+    }
+
+    /// A line of 2 pixels through points.
+    pub fn through(style: Style, points: impl IntoIterator<Item = Point>) -> Self {
+        Self { style, width: 2.0, points: points.into_iter().collect() }
+    }
+
+    /// Points without a line.
+    pub fn scattered(style: Style, points: impl IntoIterator<Item = Point>) -> Self {
+        Self { width: 0.0, ..Self::through(style, points) }
     }
 
     /// A line with about as many marks, at moments of its own, so that lines on top of each other are distinguishable.
@@ -216,6 +261,18 @@ pub(super) struct Point {
     /// The ends of its vertical interval.
     pub interval: Option<(f64, f64)>,
     pub mark: Mark,
+}
+
+impl Point {
+    /// An estimate with its interval.
+    pub fn of(x: impl Into<f64>, Estimate { value, interval }: Estimate) -> Self {
+        Self { x: x.into(), y: value, interval, mark: Mark::Full }
+    }
+
+    /// A value without an interval.
+    pub fn at(x: impl Into<f64>, y: f64, mark: Mark) -> Self {
+        Self { x: x.into(), y, interval: None, mark }
+    }
 }
 
 /// What stands at a point.
@@ -267,6 +324,14 @@ pub(super) struct Bar {
     pub text: String,
     /// A mark across, and what stands above it.
     pub mark: Option<(f64, String)>,
+}
+
+impl Bar {
+    /// One piece with a text behind it.
+    pub fn of(value: f64, colour: &'static str, opacity: f64, text: String) -> Self {
+        let piece = Piece { value, colour, opacity, text: String::new() };
+        Self { pieces: vec![piece], text, mark: None }
+    }
 }
 
 /// A part of a bar.

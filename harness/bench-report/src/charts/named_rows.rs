@@ -2,7 +2,7 @@
 
 use super::palette::{GRID, INK, PAPER};
 use super::scale::{Scale, range};
-use super::svg::{LINE, Page, RIGHT, WIDTH, width};
+use super::svg::{LINE, Page, RIGHT, WIDTH, widest, width};
 use super::{Axis, Bar, Bars, Forest, Kind, Mark, Ratio, Ratios};
 use crate::format::spanned;
 
@@ -20,9 +20,7 @@ const NAMES: f64 = WIDTH * 0.5;
 impl Page {
     pub fn bars(&mut self, bars: &Bars) {
         let (thick, gap) = bars.sizes;
-        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(width).fold(0.0, f64::max);
-        let names = longest(&mut bars.names.iter().map(|(name, _)| name.as_str()));
-        let left = 16.0 + names.min(NAMES) + 10.0;
+        let left = 16.0 + widest(bars.names.iter().map(|(name, _)| name.as_str())).min(NAMES) + 10.0;
         let wide = (WIDTH - left - RIGHT) / bars.columns.len().max(1) as f64;
         if bars.columns.iter().any(|(title, _)| !title.is_empty()) {
             for (index, (title, _)) in bars.columns.iter().enumerate() {
@@ -41,7 +39,7 @@ impl Page {
         let end = self.y + gap;
         for (index, (_, column)) in bars.columns.iter().enumerate() {
             let left = left + index as f64 * wide;
-            let room = longest(&mut column.iter().map(|bar| bar.text.as_str())) + 20.0;
+            let room = widest(column.iter().map(|bar| bar.text.as_str())) + 20.0;
             let ends =
                 column.iter().flat_map(|bar| [bar.length(), bar.mark.as_ref().map_or(0.0, |mark| mark.0)]);
             let values = (0.0, ends.fold(f64::MIN_POSITIVE, f64::max));
@@ -86,20 +84,15 @@ impl Page {
 
     pub fn forest(&mut self, forest: &Forest) {
         const ROW: f64 = 26.0;
-        let all = || forest.columns.iter().flat_map(|column| column.ratios.iter().flatten());
+        let all = forest.columns.iter().flat_map(|column| column.ratios.iter().flatten());
         let ends = |ratio: &Ratio| {
             let interval = ratio.interval.into_iter().flat_map(|(low, high)| [low, high]);
-            [1.0, ratio.value]
-                .into_iter()
-                .chain(interval)
-                .chain(ratio.blocks.iter().copied())
-                .collect::<Vec<f64>>()
+            [1.0, ratio.value].into_iter().chain(interval).chain(ratio.blocks.clone())
         };
         let axis = Axis { ticks: RATIO_TICKS.to_vec(), ..Axis::log("", super::short) };
-        let Some((low, high)) = range(&axis, all().flat_map(ends)) else { return };
+        let Some((low, high)) = range(&axis, all.flat_map(ends)) else { return };
         let values = (low * FOREST_ROOM, high / FOREST_ROOM);
-        let names = forest.names.iter().map(|name| width(name)).fold(0.0, f64::max);
-        let left = 16.0 + names.min(NAMES) + 14.0;
+        let left = 16.0 + widest(forest.names.iter().map(String::as_str)).min(NAMES) + 14.0;
         let wide = (WIDTH - left - RIGHT) / forest.columns.len().max(1) as f64;
         let (begin, end) = (self.y + LINE, self.y + LINE + ROW * forest.names.len() as f64);
         for (row, name) in forest.names.iter().enumerate() {

@@ -8,7 +8,7 @@ use super::super::format::load;
 use super::super::original::{COLUMNS, Column, found, loads};
 use super::palette::GREY;
 use super::series::known_colour;
-use super::{Bar, Bars, COLOURS, Chart, Picture, Piece, Row};
+use super::{Bar, COLOURS, Chart, Picture, Row};
 use bench_analysis::original::Printed;
 use bench_model::config::{CampaignArm, Original};
 use bench_model::load::Level;
@@ -27,11 +27,10 @@ struct Line {
 /// A chart for each load.
 pub(super) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     let original = Original::read()?;
-    let picture = |(workload, level): (&str, Level)| Picture {
-        file: format!("original-{workload}-{}.svg", level.amount()),
-        alt: format!("{workload} at {}: the original test and here", load(level)),
-        note: String::new(),
-        chart: chart(run, &original, workload, level),
+    let picture = |(workload, level): (&str, Level)| {
+        let file = format!("original-{workload}-{}.svg", level.amount());
+        let alt = format!("{workload} at {}: the original test and here", load(level));
+        Picture::new(file, alt, "", chart(run, &original, workload, level))
     };
     Ok(loads(run).into_iter().map(picture).collect())
 }
@@ -44,31 +43,14 @@ fn chart(run: &Run, original: &Original, workload: &str, level: Level) -> Chart 
     let column = |(title, value, write): Column| {
         let bar = |line: &Line| match value(&line.printed) {
             None => Bar::default(),
-            Some(value) => Bar {
-                pieces: vec![Piece {
-                    value,
-                    colour: line.colour,
-                    opacity: line.opacity,
-                    text: String::new(),
-                }],
-                text: write(value),
-                mark: None,
-            },
+            Some(value) => Bar::of(value, line.colour, line.opacity, write(value)),
         };
         (title.to_owned(), branches.iter().flatten().map(bar).collect())
     };
     let columns = COLUMNS.into_iter().filter(|(title, ..)| DRAWN.contains(title));
-    let bars = Bars {
-        names: names.collect(),
-        columns: columns.map(column).collect(),
-        sizes: (15.0, 7.0),
-        has_axis: false,
-    };
-    Chart {
-        title: format!("{workload} at {}: the original test (grey) and here", load(level)),
-        rows: vec![Row::Bars(bars)],
-        ..Chart::default()
-    }
+    let title = format!("{workload} at {}: the original test (grey) and here", load(level));
+    let rows = vec![Row::bars(names.collect(), columns.map(column).collect())];
+    Chart { title, rows, ..Chart::default() }
 }
 
 /// The rows of each branch that was repeated: as it was, the arms that repeat it, and those that change one setting of

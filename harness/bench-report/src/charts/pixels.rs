@@ -1,7 +1,5 @@
 //! Pixels as a chart has them: tenths, in as few letters as SVG allows.
 
-use std::fmt;
-
 /// Tenths of a pixel, from the number as it is written: ten times it may round the other way.
 fn tenths(pixels: f64) -> i64 {
     format!("{pixels:.1}").replace('.', "").parse().unwrap_or_default()
@@ -23,53 +21,34 @@ pub(super) fn px(pixels: f64) -> String {
 }
 
 /// The data of a path of straight lines, each by how far it goes.
-#[derive(Default)]
-pub(super) struct Path {
-    text: String,
-    /// What the numbers are of that come next without a letter, and the last number.
-    letter: char,
-    last: String,
-}
-
-impl Path {
-    pub fn through(points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        let mut path = Self::default();
-        let mut from = None;
-        for (x, y) in points {
-            let (x, y) = (tenths(x), tenths(y));
-            match from {
-                None => path.step('M', &[x, y]),
-                Some((left, top)) if y == top => path.step('h', &[x - left]),
-                Some((left, top)) if x == left => path.step('v', &[y - top]),
-                Some((left, top)) => path.step('l', &[x - left, y - top]),
-            }
-            from = Some((x, y));
+pub(super) fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
+    // What the numbers are of that come next without a letter, and the last number.
+    let (mut text, mut letter, mut last) = (String::new(), ' ', String::new());
+    let mut from = None;
+    for (x, y) in points {
+        let (x, y) = (tenths(x), tenths(y));
+        let (own, numbers) = match from {
+            None => ('M', vec![x, y]),
+            Some((left, top)) if y == top => ('h', vec![x - left]),
+            Some((left, top)) if x == left => ('v', vec![y - top]),
+            Some((left, top)) => ('l', vec![x - left, y - top]),
+        };
+        from = Some((x, y));
+        if letter != own {
+            text.push(own);
+            (letter, last) = (own, String::new());
         }
-        path
-    }
-
-    fn step(&mut self, letter: char, numbers: &[i64]) {
-        if self.letter != letter {
-            self.text.push(letter);
-            (self.letter, self.last) = (letter, String::new());
-        }
-        for number in numbers {
-            let number = shown(*number);
+        for number in numbers.into_iter().map(shown) {
             // A sign begins a number, and so does the point after one that has a point.
-            let begins = number.starts_with('-') || (number.starts_with('.') && self.last.contains('.'));
-            if !self.last.is_empty() && !begins {
-                self.text.push(' ');
+            let begins = number.starts_with('-') || (number.starts_with('.') && last.contains('.'));
+            if !last.is_empty() && !begins {
+                text.push(' ');
             }
-            self.text += &number;
-            self.last = number;
+            text += &number;
+            last = number;
         }
     }
-}
-
-impl fmt::Display for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
+    text
 }
 
 #[cfg(test)]
@@ -84,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_path_goes_through_its_points() {
-        let path = |points: &[(f64, f64)]| Path::through(points.iter().copied()).to_string();
+        let path = |points: &[(f64, f64)]| path(points.iter().copied());
         assert_eq!(path(&[(82.0, 58.0), (82.0, 168.0)]), "M82 58v110");
         assert_eq!(
             path(&[

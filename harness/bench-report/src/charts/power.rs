@@ -2,9 +2,10 @@
 
 use super::super::format::thousands;
 use super::palette::OTHERS;
-use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style};
+use super::{Axis, Chart, Key, Mark, Panel, Point, Row, Series, Style};
 use bench_analysis::calibration::{CalibrationSummary, Share};
 use bench_model::figure::Figure;
+use bench_stats::Estimate;
 
 /// The common way: means of N runs, the threshold of a claim, its name.
 const COMMON: [(u32, f64, &str); 3] = [
@@ -16,10 +17,8 @@ const COMMON: [(u32, f64, &str); 3] = [
 /// The chart; none where no comparison was finished.
 pub(crate) fn power(summary: &CalibrationSummary) -> Option<Chart> {
     let panel = |(title, series): (&str, Vec<Series>)| Panel {
-        title: title.to_owned(),
-        series,
         level: Some(5.0),
-        ..Panel::default()
+        ..Panel::new(title.to_owned(), series, "")
     };
     // Rates of duets say little of rates as a campaign measures them: where these are calibrated they are shown.
     let by_rate = match &summary.rates {
@@ -31,8 +30,7 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Option<Chart> {
     };
     let both = [("by server CPU per request", ways(summary, Figure::CpuUsPerRequest)), by_rate];
     // A calibration of one of them shows nothing of the other.
-    let has_points = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
-    let panels: Vec<Panel> = both.map(panel).into_iter().filter(has_points).collect();
+    let panels: Vec<Panel> = both.map(panel).into_iter().filter(Panel::has_points).collect();
     if panels.is_empty() {
         return None;
     }
@@ -43,30 +41,18 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Option<Chart> {
     handicaps.dedup();
     let x = "handicap: extra CPU time for a request, % (0: the server against itself)";
     let names =
-        std::iter::once("this harness: blocks until it is answered").chain(COMMON.map(|(.., name)| name));
+        ["this harness: blocks until it is answered"].into_iter().chain(COMMON.map(|(.., name)| name));
     let key = |(place, name): (usize, &str)| (Key::Line(style(place), 2.0, Mark::Full), name.to_owned());
     let drawn = || panels.iter().flat_map(|panel| &panel.series).filter(|series| !series.points.is_empty());
     let is_drawn = |(place, _): &(usize, &str)| drawn().any(|series| series.style == style(*place));
     let legend = names.enumerate().filter(is_drawn).map(key).collect();
-    Some(Chart {
-        rows: vec![Row::Plot(Plot {
-            title: String::new(),
-            axes: [
-                Axis::slots(x, handicaps, thousands),
-                Axis {
-                    range: Some((0.0, 103.0)),
-                    ..Axis::linear("comparisons that claim a difference, %", thousands)
-                },
-            ],
-            columns: panels.len(),
-            panels,
-            height: 300.0,
-        })],
-        legend,
-        note: "Horizontal line: the nominal error of 5 %. Vertical lines: 95 % intervals of the shares."
-            .to_owned(),
-        ..Chart::default()
-    })
+    let y = Axis::linear("comparisons that claim a difference, %", thousands);
+    let axes = [Axis::slots(x, handicaps, thousands), Axis { range: Some((0.0, 103.0)), ..y }];
+    let columns = panels.len();
+    let note =
+        "Horizontal line: the nominal error of 5 %. Vertical lines: 95 % intervals of the shares.".to_owned();
+    let rows = vec![Row::plot(axes, panels, columns, 300.0)];
+    Some(Chart { rows, legend, note, ..Chart::default() })
 }
 
 /// Ways to judge are no servers.
@@ -76,13 +62,11 @@ fn style(place: usize) -> Style {
 
 /// Shares of claims by handicap, both in percent.
 fn shares(style: Style, shares: impl Iterator<Item = (f64, Share)>) -> Series {
-    let point = |(handicap, share): (f64, Share)| Point {
-        x: handicap * 100.0,
-        y: share.value() * 100.0,
-        interval: Some((share.interval.0 * 100.0, share.interval.1 * 100.0)),
-        mark: Mark::Full,
+    let point = |(handicap, share): (f64, Share)| {
+        let claimed = Estimate { value: share.value(), interval: Some(share.interval) };
+        Point::of(handicap * 100.0, claimed.map(|share| share * 100.0))
     };
-    Series { style, width: 2.0, points: shares.filter(|(_, share)| share.of > 0).map(point).collect() }
+    Series::through(style, shares.filter(|(_, share)| share.of > 0).map(point))
 }
 
 /// Of our way and then of the common ones.

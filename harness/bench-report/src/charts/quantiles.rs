@@ -2,10 +2,10 @@
 
 use super::super::Run;
 use super::super::format::load;
-use super::run::by_workload;
 use super::series::{legend, series};
-use super::{Axis, Chart, Mark, Panel, Picture, Plot, Row, Series, Style, time_tick};
+use super::{Axis, Chart, Mark, Panel, Picture, Row, Series, Style, time_tick, trimmed};
 use bench_analysis::Cell;
+use bench_model::workload::Workload;
 
 /// The probabilities that the axis names, and between which lines are drawn. Faster requests than the median spread so
 /// widely that they would take most of the height.
@@ -15,11 +15,6 @@ const NAMED: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.999_99];
 /// request more or less moves the percentile a lot.
 const ENOUGH: u64 = 10;
 
-const HOW_TO_READ: &str =
-    "Read it upwards: at 99, one request in a hundred took longer than the line's height";
-const HOW_FAR: &str = "A thin line with hollow marks: fewer than 10 requests of a trial took longer, so chance moves \
-    it a lot. Lines end where not every trial has a slower request.";
-
 /// The place of a probability on the logarithmic axis: of how many requests one took longer.
 fn place(probability: f64) -> f64 {
     1.0 / (1.0 - probability)
@@ -27,8 +22,7 @@ fn place(probability: f64) -> f64 {
 
 /// The percentile at a place: 99.9.
 fn percentile(place: f64) -> String {
-    let text = format!("{:.4}", (1.0 - 1.0 / place) * 100.0);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    trimmed(&format!("{:.4}", (1.0 - 1.0 / place) * 100.0)).to_owned()
 }
 
 /// How many of a trial's requests lie beyond a probability.
@@ -71,19 +65,15 @@ fn marked(style: Style, width: f64, points: &[(f64, f64)], mark: Mark, from: usi
 /// right leaves a tenth of the requests.
 pub(super) fn picture(run: &Run) -> Option<Picture> {
     run.summary.cells.iter().find(|cell| !cell.quantiles.is_empty())?;
-    let panel = |workload: &str| {
-        let level = run.plan.headline_level(workload);
-        let cells = series(run)
-            .into_iter()
-            .filter_map(|series| Some(lines(series.cell(run, workload, level.amount())?, series.style)));
-        Panel {
-            title: format!("{workload} at {}: latency", load(level)),
-            series: cells.flatten().collect(),
-            empty: "latency was not measured",
-            ..Panel::default()
-        }
+    let panel = |Workload { name, .. }: &Workload| {
+        let level = run.plan.headline_level(name);
+        let cells = series(run).into_iter();
+        let cells =
+            cells.filter_map(|series| Some(lines(series.cell(run, name, level.amount())?, series.style)));
+        let title = format!("{name} at {}: latency", load(level));
+        Panel::new(title, cells.flatten(), "latency was not measured")
     };
-    let panels = by_workload(run, panel);
+    let panels: Vec<Panel> = run.measured_workloads().map(panel).collect();
     let points = panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
     let last = points.map(|point| point.x).fold(place(0.99), f64::max);
     let x = Axis {
@@ -92,34 +82,27 @@ pub(super) fn picture(run: &Run) -> Option<Picture> {
         ticks: NAMED.map(place).to_vec(),
         ..Axis::log("", percentile)
     };
-    let (alt, note) = match run.plan.campaign.open {
+    let (alt, counted, medians) = match run.plan.campaign.open {
         None => (
             "Quantile function of latency",
-            format!(
-                "{HOW_TO_READ}; from 90 on each step to the right leaves a tenth of the requests. Points are medians \
-                 over blocks of that percentile, at the headline's load. {HOW_FAR}"
-            ),
+            "",
+            "Points are medians over blocks of that percentile, at the headline's load",
         ),
         Some(_) => (
             "Latency by percentile",
-            format!(
-                "{HOW_TO_READ}, counted from the moment at which it was to be sent (by bombardier from the send); \
-                 from 90 on each step to the right leaves a tenth of the requests. Medians over blocks, at the \
-                 headline's rate. {HOW_FAR}"
-            ),
+            ", counted from the moment at which it was to be sent (by bombardier from the send)",
+            "Medians over blocks, at the headline's rate",
         ),
     };
-    let axes = [x, Axis::log("latency", time_tick)];
-    Some(Picture {
-        file: "quantiles.svg".to_owned(),
-        alt: alt.to_owned(),
-        note,
-        chart: Chart {
-            rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 2, height: 260.0 })],
-            legend: legend(run, 2.0),
-            ..Chart::default()
-        },
-    })
+    let note = format!(
+        "Read it upwards: at 99, one request in a hundred took longer than the line's height{counted}; from 90 on each \
+         step to the right leaves a tenth of the requests. {medians}. A thin line with hollow marks: fewer than 10 \
+         requests of a trial took longer, so chance moves it a lot. Lines end where not every trial has a slower \
+         request."
+    );
+    let rows = vec![Row::plot([x, Axis::log("latency", time_tick)], panels, 2, 260.0)];
+    let chart = Chart { rows, legend: legend(run, 2.0), ..Chart::default() };
+    Some(Picture::new("quantiles.svg", alt, note, chart))
 }
 
 #[cfg(test)]

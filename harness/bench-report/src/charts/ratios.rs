@@ -7,29 +7,11 @@ use super::super::Run;
 use super::super::sections::is_duet;
 use super::series::{known_colour, known_label, styles};
 use super::{COLOURS, Chart, Forest, Picture, Ratio, Ratios, Row, Style};
+use bench_analysis::JUDGED;
 use bench_analysis::pooled::{Across, Group, Model, PooledFigure};
-use bench_analysis::{Comparison, Finding, JUDGED};
-use bench_model::config::Placement;
+use bench_model::config::{Placement, Server};
 use bench_model::plan::short_labels;
 use bench_stats::Estimate;
-
-/// A column: the run whose comparisons it shows, the request, and which of [`JUDGED`].
-struct Column<'a> {
-    title: String,
-    run: &'a Run,
-    workload: &'a str,
-    figure: usize,
-}
-
-impl Column<'_> {
-    fn ratio(&self, server: &str, over: &str, style: Style) -> Option<Ratio> {
-        let level = self.run.plan.headline_level(self.workload);
-        let pair: &Comparison = self.run.summary.comparison(server, over, self.workload, level)?;
-        let finding: &Finding = [&pair.rate, &pair.cpu][self.figure];
-        let Estimate { value, interval } = finding.ratio;
-        Some(Ratio { style, value, interval, blocks: pair.block_ratios[self.figure].clone() })
-    }
-}
 
 /// The chart; none where nothing is compared with a baseline.
 pub(crate) fn picture(run: &Run) -> Option<Picture> {
@@ -39,44 +21,41 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
     if campaign.open.as_ref().is_some_and(|open| open.background.is_some()) {
         return None;
     }
-    let mut columns = Vec::new();
-    for workload in &campaign.workloads {
-        for figure in 0..JUDGED.len() {
-            let (name, run) = match figure {
-                0 => ("requests/s", run),
-                _ => ("CPU/request", run.duets.as_deref().unwrap_or(run)),
-            };
-            if figure == 0 && (is_duet(run) || campaign.open.is_some()) {
-                continue;
-            }
-            columns.push(Column { title: format!("{workload}: {name}"), run, workload, figure });
-        }
-    }
-    let servers: Vec<_> = run.plan.servers.iter().zip(styles(&run.plan.servers)).collect();
-    let ratios = |column: &Column<'_>| -> Vec<Option<Ratio>> {
-        servers.iter().map(|(server, style)| column.ratio(&server.name, baseline, *style)).collect()
+    let servers: Vec<(&Server, Style)> = run.plan.servers.iter().zip(styles(&run.plan.servers)).collect();
+    // A column for each request and each of [`JUDGED`].
+    let column = |workload: &str, figure: usize| {
+        let (name, run) = match figure {
+            0 => ("requests/s", run),
+            _ => ("CPU/request", run.duets.as_deref().unwrap_or(run)),
+        };
+        let level = run.plan.headline_level(workload);
+        let ratio = |(server, style): &(&Server, Style)| {
+            let pair = run.summary.comparison(&server.name, baseline, workload, level)?;
+            let Estimate { value, interval } = [pair.rate, pair.cpu][figure].ratio;
+            Some(Ratio { style: *style, value, interval, blocks: pair.block_ratios[figure].clone() })
+        };
+        let ratios = servers.iter().map(ratio).collect();
+        Ratios { title: format!("{workload}: {name}"), falls: figure != 0, ratios }
     };
-    let all: Vec<Vec<Option<Ratio>>> = columns.iter().map(ratios).collect();
-    let is_shown = |server: &usize| all.iter().any(|column| column[*server].is_some());
-    let shown: Vec<usize> = (0..servers.len()).filter(is_shown).collect();
-    if shown.is_empty() {
+    let has_rates = !is_duet(run) && campaign.open.is_none();
+    let figures = usize::from(!has_rates)..JUDGED.len();
+    let places = campaign.workloads.iter().flat_map(|workload| figures.clone().map(move |of| (workload, of)));
+    let mut columns: Vec<Ratios> = places.map(|(workload, figure)| column(workload, figure)).collect();
+    let has_ratio = |server: usize| columns.iter().any(|column| column.ratios[server].is_some());
+    let shown: Vec<bool> = (0..servers.len()).map(has_ratio).collect();
+    for column in &mut columns {
+        let mut is_shown = shown.iter();
+        column.ratios.retain(|_| is_shown.next() == Some(&true));
+    }
+    let labels = servers.iter().zip(&shown).filter(|(_, is_shown)| **is_shown);
+    let labels: Vec<&str> = labels.map(|((server, _), _)| server.label()).collect();
+    if labels.is_empty() {
         return None;
     }
-    let labels: Vec<&str> = shown.iter().map(|server| servers[*server].0.label()).collect();
-    let names = short_labels(&labels);
-    let take = |(column, mut ratios): (Column<'_>, Vec<Option<Ratio>>)| Ratios {
-        title: column.title,
-        falls: column.figure != 0,
-        ratios: shown.iter().map(|server| ratios[*server].take()).collect(),
-    };
-    let forest = Forest { names, columns: columns.into_iter().zip(all).map(take).collect() };
+    let forest = Forest { names: short_labels(&labels), columns };
     let chart = chart(run.label(baseline), vec![forest], "its interval; dots: blocks");
-    Some(Picture {
-        file: "ratios.svg".to_owned(),
-        alt: format!("Each server's requests/s and CPU per request over those of {}", run.label(baseline)),
-        note: String::new(),
-        chart,
-    })
+    let alt = format!("Each server's requests/s and CPU per request over those of {}", run.label(baseline));
+    Some(Picture::new("ratios.svg", alt, "", chart))
 }
 
 /// Ratios of all kept runs of the newest builds to the baseline that most of them have: CPU time of pairs side by side,
@@ -113,12 +92,9 @@ fn forest(groups: &[&Group], falls: bool) -> Option<Forest> {
         let figure = if falls { "CPU/request" } else { "requests/s" };
         format!("{}: {figure}, {} conn.", setting.workload, setting.connections)
     };
-    let sorted = |of: &dyn Fn(&Group) -> String| {
-        let all: BTreeSet<String> = groups.iter().map(|group| of(group)).collect();
-        all.into_iter().collect::<Vec<_>>()
-    };
-    let (titles, names) = (sorted(&column), sorted(&|group| group.setting.server.clone()));
-    let ratio = |title: &String, name: &String| {
+    let titles: BTreeSet<String> = groups.iter().map(|group| column(group)).collect();
+    let names: BTreeSet<&str> = groups.iter().map(|group| &*group.setting.server).collect();
+    let ratio = |title: &String, name: &str| {
         let of = |group: &&&Group| column(group) == *title && group.setting.server == *name;
         let group =
             groups.iter().filter(of).max_by_key(|group| (group.setting.many_builds, group.runs().count()))?;
@@ -131,13 +107,11 @@ fn forest(groups: &[&Group], falls: bool) -> Option<Forest> {
         let blocks = group.runs().map(|run| run.ratio.value).collect();
         Some(Ratio { style: Style { colour, variant: 0 }, value, interval, blocks })
     };
-    let columns: Vec<Ratios> = titles
-        .into_iter()
-        .map(|title| {
-            let ratios = names.iter().map(|name| ratio(&title, name)).collect();
-            Ratios { title, falls, ratios }
-        })
-        .collect();
+    let column = |title: String| {
+        let ratios = names.iter().map(|name| ratio(&title, name)).collect();
+        Ratios { title, falls, ratios }
+    };
+    let columns: Vec<Ratios> = titles.into_iter().map(column).collect();
     let names = short_labels(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
     (!columns.is_empty()).then_some(Forest { names, columns })
 }

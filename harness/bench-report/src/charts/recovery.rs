@@ -1,11 +1,11 @@
 //! A server through an overload: p99, and below it the share of the measured requests that were answered in time.
 
 use super::super::Run;
-use super::super::format::{at, percent, thousands};
+use super::super::format::{at, known, percent, thousands};
 use super::series::{legend, styles};
-use super::{Axis, Chart, Panel, Plot, Row, Series, time_tick};
+use super::{Axis, Chart, Panel, Row, Series, time_tick};
 use bench_analysis::LatencyMoment;
-use bench_model::config::Background;
+use bench_model::config::{Background, Server};
 use bench_model::load::Level;
 
 /// About as many marks on a line; more would hide it.
@@ -49,7 +49,7 @@ fn plot(
             run.summary.recovery.iter().find(|found| found.workload == workload && found.server == server)
         };
         let servers = run.plan.servers.iter().zip(styles(&run.plan.servers)).enumerate();
-        let line = |(index, (server, style)): (usize, (&bench_model::config::Server, _))| {
+        let line = |(index, (server, style)): (usize, (&Server, _))| {
             let level = found(&server.name).map(|found| found.level);
             let cell = level.and_then(|level| run.summary.cell(&server.name, workload, level));
             let course = cell.into_iter().flat_map(|cell| &cell.latency);
@@ -58,17 +58,9 @@ fn plot(
             Series::marked(style, &points, MARKS, (index, run.plan.servers.len()))
         };
         let first = run.plan.servers.iter().find_map(|server| found(&server.name));
-        Panel {
-            title: first.map_or_else(
-                || workload.to_owned(),
-                |found| format!("{}: {what}", at(workload, found.level)),
-            ),
-            series: servers.map(line).collect(),
-            band: background.and_then(band),
-            empty: "not measured",
-            ..Panel::default()
-        }
+        let title = known(first, workload, |found| format!("{}: {what}", at(workload, found.level)));
+        Panel { band: background.and_then(band), ..Panel::new(title, servers.map(line), "not measured") }
     };
     let panels = run.measured_workloads().map(|workload| panel(&workload.name)).collect();
-    Row::Plot(Plot { title: String::new(), axes, panels, columns: 1, height })
+    Row::plot(axes, panels, 1, height)
 }

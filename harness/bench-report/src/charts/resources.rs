@@ -3,9 +3,10 @@
 
 use super::super::format::{at, thousands};
 use super::super::{Run, views};
-use super::series::{legend, series};
+use super::series::{SeriesOf, legend, series};
 use super::{Axis, Chart, Key, Panel, Picture, Plot, Row, Series, short};
 use bench_analysis::{Cell, Moment};
+use bench_model::workload::Workload;
 
 /// About as many marks on a line; more would hide it.
 const MARKS: usize = 4;
@@ -68,9 +69,8 @@ pub(super) fn pictures(run: &Run) -> Vec<Picture> {
         return Vec::new();
     }
     let open = run.plan.campaign.open.as_ref();
-    let has_curves = views::show_rates(run);
-    let mut pictures: Vec<Picture> =
-        (!has_curves).then(|| at_headline(run, open.is_some())).into_iter().collect();
+    let at_headline = (!views::show_rates(run)).then(|| at_headline(run, open.is_some()));
+    let mut pictures: Vec<Picture> = at_headline.into_iter().collect();
     if open.is_some_and(|open| open.tools.len() <= 1) && run.plan.amounts().len() > 1 {
         pictures.extend(run.measured_workloads().map(|workload| steps(run, &workload.name)));
         if let Some(last) = pictures.last_mut() {
@@ -90,11 +90,11 @@ fn at_headline(run: &Run, is_open: bool) -> Picture {
         "Read it downwards, at one moment of the window: what a server used and held there, as the median over blocks \
          at the headline's load. A line that is not level says that the window was not steady."
     };
-    let columns: Vec<(String, &str, u32)> = run
-        .measured_workloads()
-        .map(|workload| (workload.name.as_str(), run.plan.headline_level(&workload.name)))
-        .map(|(workload, level)| (at(workload, level), workload, level.amount()))
-        .collect();
+    let column = |Workload { name, .. }: &Workload| {
+        let level = run.plan.headline_level(name);
+        (at(name, level), name.clone(), level.amount())
+    };
+    let columns: Vec<Column> = run.measured_workloads().map(column).collect();
     let below = "Medians over blocks. A rate stands in the middle of the time that it is of.".to_owned();
     let resources: &[Resource] = if !run.summary.soaks.is_empty() {
         &[MEMORY, LATENCY, CPU, CONNECTIONS]
@@ -103,39 +103,29 @@ fn at_headline(run: &Run, is_open: bool) -> Picture {
     } else {
         &[CPU, MEMORY, CONNECTIONS, SWITCHES, RUN_DELAY]
     };
-    Picture {
-        file: "resources.svg".to_owned(),
-        alt: "Each server's resources through the window".to_owned(),
-        note: note.to_owned(),
-        chart: chart(run, &columns, resources, 2, below),
-    }
+    let chart = chart(run, &columns, resources, 2, below);
+    Picture::new("resources.svg", "Each server's resources through the window", note, chart)
 }
 
 fn steps(run: &Run, workload: &str) -> Picture {
-    let column = |rate: u32| (format!("{} requests/s", thousands(rate.into())), workload, rate);
-    let columns: Vec<(String, &str, u32)> = run.plan.amounts().into_iter().map(column).collect();
+    let column = |rate: u32| (format!("{} requests/s", thousands(rate.into())), workload.to_owned(), rate);
+    let columns: Vec<Column> = run.plan.amounts().into_iter().map(column).collect();
     // The kernel's part is counted in ticks, of which a low rate fills few.
     let cpu = ("CPU", CPU.1, CPU.2, None);
     let below = format!(
         "{workload}: medians over blocks. Latency counts from the moment at which a request was to be sent, by parts \
          of the window."
     );
-    Picture {
-        file: format!("steps-{workload}.svg"),
-        alt: format!("{workload}: CPU, memory and latency through the window, rate by rate"),
-        note: String::new(),
-        chart: chart(run, &columns, &[cpu, MEMORY, CONNECTIONS, LATENCY], 6, below),
-    }
+    let alt = format!("{workload}: CPU, memory and latency through the window, rate by rate");
+    let chart = chart(run, &columns, &[cpu, MEMORY, CONNECTIONS, LATENCY], 6, below);
+    Picture::new(format!("steps-{workload}.svg"), alt, "", chart)
 }
 
-/// A row for each resource, a panel for each column: its title, its workload and its load.
-fn chart(
-    run: &Run,
-    columns: &[(String, &str, u32)],
-    resources: &[Resource],
-    most: usize,
-    note: String,
-) -> Chart {
+/// A column of a chart: its title, its workload and its load.
+type Column = (String, String, u32);
+
+/// A row for each resource, a panel for each column.
+fn chart(run: &Run, columns: &[Column], resources: &[Resource], most: usize, note: String) -> Chart {
     let window_ms = run.plan.campaign.window_ms as f64;
     let (unit_ms, time, write): (f64, &str, fn(f64) -> String) = match window_ms {
         60e3.. => (60e3, "time in the window, minutes", short),
@@ -143,37 +133,23 @@ fn chart(
     };
     let row = |(place, resource): (usize, &Resource)| {
         let (title, unit, whole, part) = *resource;
-        let panel = |(column, workload, amount): &(String, &str, u32)| {
+        let panel = |(column, workload, amount): &Column| {
             let all = series(run);
-            let cells: Vec<Option<&Cell>> =
-                all.iter().map(|series| series.cell(run, workload, *amount)).collect();
-            let in_unit = |(t_ms, value): (f64, f64)| (t_ms / unit_ms, value);
-            let line = |index: usize, of: fn(&Cell) -> Line| -> Line {
-                cells[index].map_or_else(Vec::new, of).into_iter().map(in_unit).collect()
+            let line = |series: &SeriesOf<'_>, of: fn(&Cell) -> Line| -> Line {
+                let line = series.cell(run, workload, *amount).map_or_else(Vec::new, of);
+                line.into_iter().map(|(t_ms, value)| (t_ms / unit_ms, value)).collect()
             };
-            let thin = part.into_iter().flat_map(|part| (0..all.len()).map(move |index| (index, part)));
-            let thin = thin.map(|(index, part)| Series::line(all[index].style, 1.0, &line(index, part)));
-            let thick = (0..all.len()).map(|index| {
-                Series::marked(all[index].style, &line(index, whole), MARKS, (index, all.len()))
-            });
-            Panel {
-                title: column.clone(),
-                series: thin.chain(thick).collect(),
-                empty: "not read, or unavailable here",
-                ..Panel::default()
-            }
+            let thin = |series: &SeriesOf<'_>| Some(Series::line(series.style, 1.0, &line(series, part?)));
+            let thick = |(index, series): (usize, &SeriesOf<'_>)| {
+                Series::marked(series.style, &line(series, whole), MARKS, (index, all.len()))
+            };
+            let series = all.iter().filter_map(thin).chain(all.iter().enumerate().map(thick));
+            Panel::new(column.clone(), series, "not read, or unavailable here")
         };
         let name = if place + 1 == resources.len() { time } else { "" };
-        Row::Plot(Plot {
-            title: title.to_owned(),
-            axes: [
-                Axis { range: Some((0.0, window_ms / unit_ms)), ..Axis::linear(name, write) },
-                Axis::linear(unit, short),
-            ],
-            panels: columns.iter().map(panel).collect(),
-            columns: most,
-            height: 110.0,
-        })
+        let x = Axis { range: Some((0.0, window_ms / unit_ms)), ..Axis::linear(name, write) };
+        let (axes, panels) = ([x, Axis::linear(unit, short)], columns.iter().map(panel).collect());
+        Row::Plot(Plot { title: title.to_owned(), axes, panels, columns: most, height: 110.0 })
     };
     let rows: Vec<Row> = resources.iter().enumerate().map(row).collect();
     let mut legend = legend(run, 2.0);

@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 
-use super::super::format::{at, thousands, time_us};
+use super::super::format::{at, list, thousands, time_us};
 use super::super::{Run, original as report_original, sections, views};
-use super::series::{SeriesOf, legend, series, styles};
+use super::series::{SeriesOf, by_workload, series, styles};
 use super::{
-    Axis, Bar, Bars, Chart, Mark, Panel, Picture, Piece, Plot, Point, Row, Series, Style, original,
-    quantiles, resources, short, time_tick,
+    Axis, Bar, Chart, Mark, NOTHING, Panel, Picture, Point, Row, Series, Style, original, quantiles,
+    resources, short, time_tick,
 };
+use bench_model::config::Server;
 use bench_model::figure::Figure;
 
 /// A chart of a figure against the load: its file, what it is called, its axis, the figure and the axis' unit of it.
@@ -53,34 +54,24 @@ pub(crate) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     Ok(pictures)
 }
 
-/// A panel for each workload that the run measures.
-pub(super) fn by_workload(run: &Run, panel: impl Fn(&str) -> Panel) -> Vec<Panel> {
-    run.measured_workloads().map(|workload| panel(&workload.name)).collect()
-}
-
 /// Figures against connections or, in an open loop, against the rate. Arms are too many for lines of a chart.
 fn against_load(run: &Run) -> Vec<Picture> {
-    if !run.has_sweep() || sections::is_duet(run) {
-        return Vec::new();
-    }
     let is_open = run.plan.campaign.open.is_some();
     // Against one rate nothing has a course; the table has its figures.
-    if is_open && run.plan.amounts().len() < 2 {
+    if !run.has_sweep() || sections::is_duet(run) || (is_open && run.plan.amounts().len() < 2) {
         return Vec::new();
     }
     // Curves show CPU and memory already.
     let open: &[AgainstLoad] = if views::show_rates(run) { &[P99] } else { &OPEN };
     let charts = if is_open { open } else { &CLOSED };
-    let against = if is_open { "the rate" } else { unit_of(run) };
+    let (against, x) =
+        if is_open { ("the rate", "requested requests/s") } else { (unit_of(run), unit_of(run)) };
     let picture = |(place, chart): (usize, &AgainstLoad)| {
         let (file, title, axis, figure, unit, write) = *chart;
-        let x = if is_open { "requested requests/s" } else { unit_of(run) };
         let amounts = run.plan.amounts().into_iter().map(f64::from);
-        let panel = |workload: &str| Panel {
-            title: format!("{workload}: {title}"),
-            series: series(run).iter().map(|series| of_load(run, series, workload, figure, unit)).collect(),
-            empty: "nothing was measured",
-            ..Panel::default()
+        let panel = |workload: &str| {
+            let series = series(run).into_iter().map(|series| of_load(run, &series, workload, figure, unit));
+            Panel::new(format!("{workload}: {title}"), series, NOTHING)
         };
         let alt = match figure {
             Figure::RequestsPerSecond => "Successful requests a second",
@@ -90,23 +81,9 @@ fn against_load(run: &Run) -> Vec<Picture> {
         };
         let note = "Points are medians over blocks, vertical lines their 95 % intervals; servers stand side by side \
             at each load. Panels side by side have the same scale.";
-        let is_last = place + 1 == charts.len();
-        Picture {
-            file: file.to_owned(),
-            alt: format!("{alt} against {against}"),
-            note: if is_last { note.to_owned() } else { String::new() },
-            chart: Chart {
-                rows: vec![Row::Plot(Plot {
-                    title: String::new(),
-                    axes: [Axis::slots(x, amounts, thousands), Axis::log(axis, write)],
-                    panels: by_workload(run, panel),
-                    columns: 2,
-                    height: 260.0,
-                })],
-                legend: legend(run, 2.0),
-                ..Chart::default()
-            },
-        }
+        let note = if place + 1 == charts.len() { note } else { "" };
+        let axes = [Axis::slots(x, amounts, thousands), Axis::log(axis, write)];
+        Picture::new(file, format!("{alt} against {against}"), note, by_workload(run, axes, panel))
     };
     charts.iter().enumerate().map(picture).collect()
 }
@@ -120,12 +97,16 @@ fn of_load(run: &Run, series: &SeriesOf<'_>, workload: &str, figure: Figure, uni
         if is_open && figure == Figure::P99Us && !cell.level.tool.can().tells_when_due {
             return None;
         }
-        let estimate = cell.figure(figure)?.map(|value| value / unit);
-        Some(Point { x: amount.into(), y: estimate.value, interval: estimate.interval, mark: Mark::Full })
+        Some(Point::of(amount, cell.figure(figure)?.map(|value| value / unit)))
     };
-    let mut points: Vec<Point> = run.plan.amounts().into_iter().filter_map(point).collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series { style: series.style, width: 2.0, points }
+    Series::through(series.style, rising(run).into_iter().filter_map(point))
+}
+
+/// The loads, the lowest first.
+fn rising(run: &Run) -> Vec<u32> {
+    let mut amounts = run.plan.amounts();
+    amounts.sort_unstable();
+    amounts
 }
 
 /// What is varied in a closed loop.
@@ -143,37 +124,23 @@ fn latency_against_rate(run: &Run) -> Option<Picture> {
         let point = |amount: u32| {
             let cell = series.cell(run, workload, amount)?;
             let figure = |figure: Figure| Some(cell.figure(figure)?.value);
-            let (x, y) = (figure(Figure::RequestsPerSecond)?, figure(Figure::P99Us)?);
-            Some(Point { x, y, interval: None, mark: Mark::Full })
+            Some(Point::at(figure(Figure::RequestsPerSecond)?, figure(Figure::P99Us)?, Mark::Full))
         };
-        let mut amounts = run.plan.amounts();
-        amounts.sort_unstable();
-        Series { style: series.style, width: 2.0, points: amounts.into_iter().filter_map(point).collect() }
+        Series::through(series.style, rising(run).into_iter().filter_map(point))
     };
-    let panel = |workload: &str| Panel {
-        title: format!("{workload}: p99 against the rate reached"),
-        series: series(run).into_iter().map(|series| line(series, workload)).collect(),
-        empty: "nothing was measured",
-        ..Panel::default()
+    let panel = |workload: &str| {
+        let series = series(run).into_iter().map(|series| line(series, workload));
+        Panel::new(format!("{workload}: p99 against the rate reached"), series, NOTHING)
     };
     let axes = [Axis::linear("successful requests/s", thousands), Axis::log("p99 latency", time_tick)];
-    let panels = by_workload(run, panel);
-    let loads: Vec<String> = run.plan.amounts().into_iter().map(|amount| thousands(amount.into())).collect();
+    let loads = list(run.plan.amounts().into_iter().map(|amount| thousands(amount.into())));
     let unit = unit_of(run);
-    Some(Picture {
-        file: "latency-rate.svg".to_owned(),
-        alt: "99th percentile of latency against the rate reached".to_owned(),
-        note: format!(
-            "Each line goes through the loads ({} {unit}), lowest first. Where it rises and no longer goes right, \
-             more {unit} bring only waiting.",
-            loads.join(", ")
-        ),
-        chart: Chart {
-            rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 2, height: 260.0 })],
-            legend: legend(run, 2.0),
-            ..Chart::default()
-        },
-    })
+    let note = format!(
+        "Each line goes through the loads ({loads} {unit}), lowest first. Where it rises and no longer goes right, more \
+         {unit} bring only waiting."
+    );
+    let alt = "99th percentile of latency against the rate reached";
+    Some(Picture::new("latency-rate.svg", alt, note, by_workload(run, axes, panel)))
 }
 
 /// CPU time for a request at the headline's load, as bars from zero.
@@ -184,24 +151,16 @@ fn cpu_bars(run: &Run) -> Option<Picture> {
     let servers = || run.plan.servers.iter().zip(styles(&run.plan.servers));
     let column = |workload: &str| {
         let level = run.plan.headline_level(workload);
-        let bar = |(server, style): (&bench_model::config::Server, Style)| {
+        let bar = |(server, style): (&Server, Style)| {
             let cpu = run.summary.cell(&server.name, workload, level)?.figure(Figure::CpuUsPerRequest)?;
-            let piece = Piece { value: cpu.value, colour: style.colour(), opacity: 1.0, text: String::new() };
-            Some(Bar { pieces: vec![piece], text: time_us(cpu.value), mark: None })
+            Some(Bar::of(cpu.value, style.colour(), 1.0, time_us(cpu.value)))
         };
         let title = format!("{}: CPU time for a request", at(workload, level));
         (title, servers().map(|server| bar(server).unwrap_or_default()).collect())
     };
-    let bars = Bars {
-        names: servers().map(|(server, _)| (server.label().to_owned(), false)).collect(),
-        columns: run.measured_workloads().map(|workload| column(&workload.name)).collect(),
-        sizes: (15.0, 7.0),
-        has_axis: false,
-    };
-    Some(Picture {
-        file: "cpu-per-request.svg".to_owned(),
-        alt: "Server CPU time for a request".to_owned(),
-        note: "Bars begin at zero; each column has a scale of its own.".to_owned(),
-        chart: Chart { rows: vec![Row::Bars(bars)], ..Chart::default() },
-    })
+    let names = servers().map(|(server, _)| (server.label().to_owned(), false)).collect();
+    let bars = Row::bars(names, run.measured_workloads().map(|workload| column(&workload.name)).collect());
+    let note = "Bars begin at zero; each column has a scale of its own.";
+    let chart = Chart { rows: vec![bars], ..Chart::default() };
+    Some(Picture::new("cpu-per-request.svg", "Server CPU time for a request", note, chart))
 }

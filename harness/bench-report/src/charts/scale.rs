@@ -28,20 +28,19 @@ impl Scale {
         // Lines of text need less room than words do.
         let apart_on_average = if self.pixels.1 < self.pixels.0 { 26.0 } else { 50.0 };
         let most = (self.pixels.1 - self.pixels.0).abs() / apart_on_average;
-        let all: Vec<(f64, f64)> = match (axis.ticks.as_slice(), self.kind) {
-            (ticks, Kind::Slots) => {
-                (0..).map(|slot| f64::from(slot) + 0.5).zip(ticks.iter().copied()).collect()
-            }
-            ([], Kind::Log) => log_ticks(low, high).into_iter().map(|value| (value, value)).collect(),
-            ([], Kind::Linear) => {
-                linear_ticks(low, high, most).into_iter().map(|value| (value, value)).collect()
-            }
-            (ticks, _) => ticks.iter().map(|value| (*value, *value)).collect(),
+        let values = match (self.kind, axis.ticks.is_empty()) {
+            (Kind::Log, true) => log_ticks(low, high),
+            (Kind::Linear, true) => linear_ticks(low, high, most),
+            _ => axis.ticks.clone(),
         };
+        let all = (0_u32..).zip(values).map(|(slot, value)| match self.kind {
+            Kind::Slots => (f64::from(slot) + 0.5, value),
+            Kind::Linear | Kind::Log => (value, value),
+        });
         let mut ticks: Vec<(f64, String)> = Vec::new();
         let mut free = f64::NEG_INFINITY;
         let direction = (self.pixels.1 - self.pixels.0).signum();
-        for (at, value) in all.into_iter().filter(|(at, _)| (low..=high).contains(at)) {
+        for (at, value) in all.filter(|(at, _)| (low..=high).contains(at)) {
             let text = (axis.write)(value);
             let (place, half) = (self.at(at) * direction, apart(&text) / 2.0);
             if place - half >= free {

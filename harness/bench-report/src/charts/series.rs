@@ -2,7 +2,8 @@
 //! disturbed.
 
 use super::super::Run;
-use super::{COLOURS, Key, Mark, Style};
+use super::super::format::known;
+use super::{Axis, COLOURS, Chart, Key, Mark, Panel, Row, Style};
 use bench_analysis::Cell;
 use bench_model::config::Server;
 use bench_model::load::LoadTool;
@@ -28,11 +29,10 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
         [_, _, ..] => tools.iter().copied().map(Some).collect(),
         _ => vec![None],
     };
-    let is_disturbed = levels.iter().any(|level| level.disturbed);
-    let is_alone = levels.is_empty() || levels.iter().any(|level| !level.disturbed);
-    let kinds =
-        [(false, is_alone), (true, is_disturbed)].into_iter().filter_map(|(kind, is)| is.then_some(kind));
-    let kinds: Vec<bool> = kinds.collect();
+    let has = |disturbed: bool| levels.iter().any(|level| level.disturbed == disturbed);
+    let is_alone = levels.is_empty() || has(false);
+    let is_measured = |disturbed: &bool| if *disturbed { has(true) } else { is_alone };
+    let kinds: Vec<bool> = [false, true].into_iter().filter(is_measured).collect();
     let mut series: Vec<SeriesOf<'_>> = Vec::new();
     for (server, own) in run.plan.servers.iter().zip(styles(&run.plan.servers)) {
         // Of a search for rates the ceiling only says what the tool can send.
@@ -41,13 +41,9 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
         }
         for &tool in &tools {
             for &disturbed in &kinds {
-                let by = tool.map_or_else(String::new, |tool| {
-                    let from = if campaign.open.is_none() || tool.can().tells_when_due {
-                        ""
-                    } else {
-                        ", from the send"
-                    };
-                    format!(" by {}{from}", tool.name())
+                let by = known(tool, "", |tool| {
+                    let is_from_send = campaign.open.is_some() && !tool.can().tells_when_due;
+                    format!(" by {}{}", tool.name(), if is_from_send { ", from the send" } else { "" })
                 });
                 let disturbance = if disturbed && is_alone { ", disturbed" } else { "" };
                 let name = format!("{}{by}{disturbance}", server.label());
@@ -58,6 +54,12 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
         }
     }
     series
+}
+
+/// A chart with a panel for each workload that the run measures, and a legend of the run's series.
+pub(super) fn by_workload(run: &Run, axes: [Axis; 2], panel: impl Fn(&str) -> Panel) -> Chart {
+    let panels = run.measured_workloads().map(|workload| panel(&workload.name)).collect();
+    Chart { rows: vec![Row::plot(axes, panels, 2, 260.0)], legend: legend(run, 2.0), ..Chart::default() }
 }
 
 /// The legend of a run's series, whose lines are of that width.

@@ -1,7 +1,7 @@
 //! Draws a chart as SVG.
 
 use super::palette::{GRID, INK, PAPER, dark_rules};
-use super::pixels::{Path, px};
+use super::pixels::{path, px};
 use super::scale::{Scale, range};
 use super::{Axis, Chart, Key, Kind, Mark, Panel, Plot, Point, Row, Series, Style};
 
@@ -63,6 +63,11 @@ pub(super) fn width(text: &str) -> f64 {
     LETTER * text.chars().count() as f64
 }
 
+/// The width of the widest of some texts.
+pub(super) fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> f64 {
+    texts.map(width).fold(0.0, f64::max)
+}
+
 /// A chart as far as it is drawn.
 pub(super) struct Page {
     elements: Vec<Element>,
@@ -120,7 +125,7 @@ impl Page {
     }
 
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, width: f64) {
-        self.add(format!("path d=\"{}\"", Path::through([from, to])), stroke(colour, width));
+        self.add(format!("path d=\"{}\"", path([from, to])), stroke(colour, width));
     }
 
     pub fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str, opacity: f64) {
@@ -149,13 +154,12 @@ impl Page {
         let wide = (WIDTH - LEFT - RIGHT - GAP * (columns - 1) as f64) / columns as f64;
         for panels in plot.panels.chunks(columns) {
             let (top, bottom) = (self.y + LINE, self.y + LINE + plot.height);
-            let has_points = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
-            let first = panels.iter().position(has_points);
+            let first = panels.iter().position(Panel::has_points);
             for (index, panel) in panels.iter().enumerate() {
                 let left = LEFT + index as f64 * (wide + GAP);
                 self.text((left, top - LINE / 2.0), "start", "", &panel.title);
                 match ranges {
-                    Some((x, y)) if has_points(panel) => {
+                    Some((x, y)) if panel.has_points() => {
                         let scale = |axis: &Axis, values, pixels| Scale { kind: axis.kind, values, pixels };
                         let x = scale(&plot.axes[0], x, (left, left + wide));
                         let y = scale(&plot.axes[1], y, (bottom, top));
@@ -212,7 +216,6 @@ impl Page {
         if let Some(level) = panel.level {
             self.line((left, y.at(level)), (right, y.at(level)), INK, 1.0);
         }
-        let series = || panel.series.iter().enumerate();
         let at = |index: usize, point: &Point| {
             let slot = axis.ticks.iter().position(|tick| *tick == point.x).unwrap_or(0) as f64;
             let across = match axis.kind {
@@ -221,25 +224,24 @@ impl Page {
             };
             (x.at(across), y.at(point.y))
         };
-        for (index, Series { style, width, points }) in series() {
+        for (index, Series { style, width, points }) in panel.series.iter().enumerate() {
             if *width > 0.0 && !points.is_empty() {
-                let path = Path::through(points.iter().map(|point| at(index, point)));
+                let path = path(points.iter().map(|point| at(index, point)));
                 let paint = format!(" fill=\"none\"{}{}", stroke(style.colour(), *width), dashes(*style));
                 self.add(format!("path d=\"{path}\""), paint);
             }
         }
-        for (index, Series { style, points, .. }) in series() {
-            for point in points {
-                if let Some((low, high)) = point.interval {
-                    let (x, _) = at(index, point);
-                    self.line((x, y.at(low)), (x, y.at(high)), style.colour(), 2.0);
-                }
+        let series = panel.series.iter().enumerate();
+        let points = series
+            .flat_map(|(index, series)| series.points.iter().map(move |point| (index, series.style, point)));
+        for (index, style, point) in points.clone() {
+            if let Some((low, high)) = point.interval {
+                let (x, _) = at(index, point);
+                self.line((x, y.at(low)), (x, y.at(high)), style.colour(), 2.0);
             }
         }
-        for (index, Series { style, points, .. }) in series() {
-            for point in points {
-                self.mark(at(index, point), *style, point.mark);
-            }
+        for (index, style, point) in points {
+            self.mark(at(index, point), style, point.mark);
         }
     }
 
@@ -267,7 +269,7 @@ impl Page {
             self.circle((x, y), size, paint);
         } else {
             let place = |(right, down): &(f64, f64)| (x + right * size, y + down * size);
-            self.add(format!("path d=\"{}z\"", Path::through(corners.iter().map(place))), paint);
+            self.add(format!("path d=\"{}z\"", path(corners.iter().map(place))), paint);
         }
         if mark == Mark::Crossed {
             self.line((x - 7.0, y - 7.0), (x + 7.0, y + 7.0), colour, 1.0);
@@ -288,7 +290,7 @@ impl Page {
             match key {
                 Key::Line(style, width, mark) => {
                     if *width > 0.0 {
-                        let path = Path::through([(x, y), (x + 28.0, y)]);
+                        let path = path([(x, y), (x + 28.0, y)]);
                         let paint = stroke(style.colour(), *width) + &dashes(*style);
                         self.add(format!("path d=\"{path}\""), paint);
                     }

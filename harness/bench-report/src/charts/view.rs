@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::super::Run;
-use super::super::format::{bytes, thousands};
-use super::super::views::{axis, is_bytes};
+use super::super::format::{bytes, distinct, list, thousands};
+use super::super::views::{Placed, axis, each, is_bytes, points, series, writer};
 use super::series::known_colour;
 use super::{
-    Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Piece, Plot, Point, Ratio, Ratios, Row,
-    Series, Style, short, time_tick,
+    Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Point, Ratio, Ratios, Row, Series, Style,
+    short, time_tick,
 };
 use bench_analysis::views::{self, Shown};
 use bench_model::config::Along;
 use bench_model::figure::{Figure, Unit};
+use bench_stats::Estimate;
 
 /// The widths of a measured line and of what arithmetic allows, in pixels.
 const WIDTHS: (f64, f64) = (2.0, 1.0);
@@ -35,51 +36,41 @@ const LEAST_VALUES: usize = 3;
 /// The chart; `None` where nothing was measured, or so little that the headline says all of it.
 pub(crate) fn chart(run: &Run, shown: &Shown) -> Option<Chart> {
     let figure = *shown.view.figure.first()?;
-    let points = shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
-    let values = points.filter(|point| point.figures.contains_key(&figure)).count();
-    if values == 0 || (values < LEAST_VALUES && shown.view.over.is_empty()) {
+    let values = points(shown).filter(|point| point.figures.contains_key(&figure)).count();
+    let has_ratios = !shown.view.over.is_empty();
+    if values == 0 || (values < LEAST_VALUES && !has_ratios) {
         return None;
     }
     let named = named(shown);
     let style = |name: &str| style(shown, &named, name);
-    let has_numbers = are_lines(shown);
-    let mut chart = match has_numbers {
-        true => lines(run, shown, figure, style),
-        false => bars(shown, figure, style),
-    };
-    if !shown.view.over.is_empty() && !has_numbers {
-        chart.rows.push(Row::Forest(forest(shown, figure, style)));
+    if are_lines(shown) {
+        return Some(lines(run, shown, figure, style));
     }
-    Some(chart)
+    let mut rows = vec![bars(shown, figure, style)];
+    rows.extend(has_ratios.then(|| Row::Forest(forest(shown, figure, style))));
+    Some(Chart { rows, ..Chart::default() })
 }
 
 /// Whether the places are numbers that lines can go along. A place without one, such as the loopback interface among
 /// networks, stands in the table alone. Two places with the same number, such as networks that differ in losses, are no
 /// line.
 fn are_lines(shown: &Shown) -> bool {
-    let mut series = shown.panels.iter().flat_map(|panel| &panel.series);
-    let numbers = |series: &views::Series| -> Vec<u64> {
-        series.points.iter().filter_map(|point| point.x.map(f64::to_bits)).collect()
-    };
     let mut all = BTreeSet::new();
-    let are_distinct = series.all(|series| {
-        let numbers = numbers(series);
-        all.extend(numbers.iter().copied());
-        numbers.iter().collect::<BTreeSet<_>>().len() == numbers.len()
+    let are_distinct = series(shown).all(|(_, series)| {
+        let mut own = BTreeSet::new();
+        let mut numbers = series.points.iter().filter_map(|point| point.x.map(f64::to_bits));
+        numbers.all(|x| {
+            all.insert(x);
+            own.insert(x)
+        })
     });
-    let has_all = || shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
-    are_distinct && (all.len() > 1 || has_all().all(|point| point.x.is_some()))
+    are_distinct && (all.len() > 1 || points(shown).all(|point| point.x.is_some()))
 }
 
 /// All series, one of each name.
 fn named(shown: &Shown) -> Vec<&views::Series> {
-    let mut named: Vec<&views::Series> = Vec::new();
-    for series in shown.panels.iter().flat_map(|panel| &panel.series) {
-        if named.iter().all(|known| known.name != series.name) {
-            named.push(series);
-        }
-    }
-    named
+    let mut known = BTreeSet::new();
+    series(shown).map(|(_, series)| series).filter(|series| known.insert(&series.name)).collect()
 }
 
 /// A server has its colour; any other series the next one.
@@ -120,22 +111,14 @@ fn horizontal(run: &Run, shown: &Shown, values: &[f64]) -> Axis {
 }
 
 fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Chart {
-    let values: Vec<f64> = shown
-        .panels
-        .iter()
-        .flat_map(|panel| &panel.series)
-        .flat_map(|series| &series.points)
-        .filter_map(|point| point.x)
-        .collect();
+    let values: Vec<f64> = points(shown).filter_map(|point| point.x).collect();
     let measured = |series: &views::Series| {
         let point = |point: &views::Point| {
-            let (x, y) = (point.x?, point.figures.get(&figure)?);
-            let is_held = point.held.is_none_or(|held| held == point.trials);
-            let mark = if is_held { Mark::Full } else { Mark::Hollow };
-            Some(Point { x, y: y.value, interval: y.interval, mark })
+            let mark = if is_held(point) { Mark::Full } else { Mark::Hollow };
+            Some(Point { mark, ..Point::of(point.x?, *point.figures.get(&figure)?) })
         };
         let width = if series.line.is_some() { 0.0 } else { WIDTHS.0 };
-        Series { style: style(&series.name), width, points: series.points.iter().filter_map(point).collect() }
+        Series { width, ..Series::through(style(&series.name), series.points.iter().filter_map(point)) }
     };
     let fitted = |series: &views::Series| {
         let line = series.line.as_ref()?;
@@ -152,58 +135,30 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
     };
     // One line where arithmetic allows all series the same.
     let allowed = |panel: &views::Panel| {
-        let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
-        for series in &panel.series {
-            let line = series.points.iter().filter_map(|point| Some((point.x?, point.bound?))).collect();
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-        lines.iter().map(|points| Series::line(ALLOWED, WIDTHS.1, points)).collect::<Vec<_>>()
+        let bound = |point: &views::Point| Some((point.x?, point.bound?));
+        let lines =
+            panel.series.iter().map(|series| series.points.iter().filter_map(bound).collect::<Vec<_>>());
+        distinct(lines).into_iter().map(|points| Series::line(ALLOWED, WIDTHS.1, &points))
     };
-    let panel = |panel: &views::Panel| Panel {
-        title: panel.name.clone(),
-        series: allowed(panel)
-            .into_iter()
-            .chain(panel.series.iter().filter_map(fitted))
-            .chain(panel.series.iter().map(measured))
-            .collect(),
-        empty: "not measured",
-        ..Panel::default()
+    let panel = |panel: &views::Panel| {
+        let own = panel.series.iter();
+        let series = allowed(panel).chain(own.clone().filter_map(fitted)).chain(own.map(measured));
+        Panel::new(panel.name.clone(), series, "not measured")
     };
-    let mut rows = vec![Row::Plot(Plot {
-        title: String::new(),
-        axes: [horizontal(run, shown, &values), vertical(run, figure)],
-        panels: shown.panels.iter().map(panel).collect(),
-        columns: 2,
-        height: 260.0,
-    })];
+    let row = |y: Axis, panels: Vec<Panel>, height: f64| {
+        Row::plot([horizontal(run, shown, &values), y], panels, 2, height)
+    };
+    let mut rows = vec![row(vertical(run, figure), shown.panels.iter().map(panel).collect(), 260.0)];
     if !shown.view.over.is_empty() {
         let ratios = |series: &views::Series| {
-            let point = |point: &views::Point| {
-                let (x, y) = (point.x?, point.ratios.get(&figure)?);
-                Some(Point { x, y: y.value, interval: y.interval, mark: Mark::Full })
-            };
-            Series {
-                style: style(&series.name),
-                width: WIDTHS.0,
-                points: series.points.iter().filter_map(point).collect(),
-            }
+            let point = |point: &views::Point| Some(Point::of(point.x?, *point.ratios.get(&figure)?));
+            Series::through(style(&series.name), series.points.iter().filter_map(point))
         };
-        let panel = |panel: &views::Panel| Panel {
-            title: panel.name.clone(),
-            series: panel.series.iter().map(ratios).collect(),
-            level: Some(1.0),
-            empty: "the denominator",
-            ..Panel::default()
+        let panel = |panel: &views::Panel| {
+            let series = panel.series.iter().map(ratios);
+            Panel { level: Some(1.0), ..Panel::new(panel.name.clone(), series, "the denominator") }
         };
-        rows.push(Row::Plot(Plot {
-            title: String::new(),
-            axes: [horizontal(run, shown, &values), Axis::log("ratio", short)],
-            panels: shown.panels.iter().map(panel).collect(),
-            columns: 2,
-            height: 200.0,
-        }));
+        rows.push(row(Axis::log("ratio", short), shown.panels.iter().map(panel).collect(), 200.0));
     }
     let entry =
         |series: &views::Series| (Key::Line(style(&series.name), WIDTHS.0, Mark::Full), series.label.clone());
@@ -211,65 +166,43 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
     if let Some(bound) = &shown.view.bound {
         legend.push((Key::Line(ALLOWED, WIDTHS.1, Mark::None), bound.to_string()));
     }
-    let has_held_all = each(shown).all(|(.., point)| point.held.is_none_or(|held| held == point.trials));
-    let note = if has_held_all { String::new() } else { HOLLOW.to_owned() };
+    let note = if points(shown).all(is_held) { "" } else { HOLLOW }.to_owned();
     Chart { rows, legend, note, ..Chart::default() }
 }
 
+/// Whether a rate was held in every block; true of what has no rate.
+fn is_held(point: &views::Point) -> bool {
+    point.held.is_none_or(|held| held == point.trials)
+}
+
 /// A row's name: the panel, the series and the place on x.
-fn row_name(panel: &views::Panel, series: &views::Series, point: &views::Point) -> String {
-    [panel.name.as_str(), series.label.as_str(), point.place.as_str()]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(", ")
+fn row_name((panel, series, point): Placed<'_>) -> String {
+    let parts = [&panel.name, &series.label, &point.place].into_iter();
+    list(parts.filter(|part| !part.is_empty()))
 }
 
-fn each(shown: &Shown) -> impl Iterator<Item = (&views::Panel, &views::Series, &views::Point)> {
-    shown.panels.iter().flat_map(|panel| {
-        panel
-            .series
-            .iter()
-            .flat_map(move |series| series.points.iter().map(move |point| (panel, series, point)))
-    })
-}
-
-fn bars(shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Chart {
-    let write = super::super::views::writer(figure);
-    let bar = |(_, series, point): (&views::Panel, &views::Series, &views::Point)| {
-        point.figures.get(&figure).map_or_else(Bar::default, |estimate| Bar {
-            pieces: vec![Piece {
-                value: estimate.value,
-                colour: style(&series.name).colour(),
-                opacity: 1.0,
-                text: String::new(),
-            }],
-            text: write(estimate.value),
-            mark: None,
-        })
+fn bars(shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Row {
+    let bar = |(_, series, point): Placed<'_>| {
+        let Estimate { value, .. } = *point.figures.get(&figure)?;
+        Some(Bar::of(value, style(&series.name).colour(), 1.0, writer(figure)(value)))
     };
-    let names = each(shown).map(|(panel, series, point)| (row_name(panel, series, point), false)).collect();
-    let columns = vec![(figure.described().0.to_owned(), each(shown).map(bar).collect())];
-    Chart { rows: vec![Row::Bars(Bars { names, columns, sizes: BAR, has_axis: false })], ..Chart::default() }
+    let names = each(shown).map(|placed| (row_name(placed), false)).collect();
+    let bars = each(shown).map(|placed| bar(placed).unwrap_or_default()).collect();
+    Row::Bars(Bars {
+        names,
+        columns: vec![(figure.described().0.to_owned(), bars)],
+        sizes: BAR,
+        has_axis: false,
+    })
 }
 
 fn forest(shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Forest {
     let with = || each(shown).filter(|(.., point)| point.ratios.contains_key(&figure));
-    let ratio = |(_, series, point): (&views::Panel, &views::Series, &views::Point)| {
-        let ratio = point.ratios.get(&figure)?;
-        Some(Ratio {
-            style: style(&series.name),
-            value: ratio.value,
-            interval: ratio.interval,
-            blocks: Vec::new(),
-        })
+    let ratio = |(_, series, point): Placed<'_>| {
+        let Estimate { value, interval } = *point.ratios.get(&figure)?;
+        Some(Ratio { style: style(&series.name), value, interval, blocks: Vec::new() })
     };
-    Forest {
-        names: with().map(|(panel, series, point)| row_name(panel, series, point)).collect(),
-        columns: vec![Ratios {
-            title: format!("ratio of {}", figure.described().0),
-            falls: false,
-            ratios: with().map(ratio).collect(),
-        }],
-    }
+    let title = format!("ratio of {}", figure.described().0);
+    let column = Ratios { title, falls: false, ratios: with().map(ratio).collect() };
+    Forest { names: with().map(row_name).collect(), columns: vec![column] }
 }

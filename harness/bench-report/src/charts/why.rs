@@ -3,7 +3,8 @@
 use super::super::format::{significant, thousands};
 use super::super::why::name;
 use super::palette::{GREY, OTHERS};
-use super::{Axis, Bar, Bars, Chart, Key, Mark, Panel, Piece, Plot, Point, Row, Series, Style, time_tick};
+use super::{Axis, Bar, Bars, Chart, Key, Mark, NOTHING, Panel, Piece, Point, Row, Series, Style, time_tick};
+use bench_analysis::views::range;
 use bench_analysis::why::{Ladder, LadderRow, Line, Part, SlopeSummary, WhySummary};
 
 /// Points that a fitted line, which is a curve on logarithmic axes, is drawn through.
@@ -17,25 +18,15 @@ pub(crate) fn ladder(summary: &WhySummary, ladder: &Ladder) -> Chart {
     let parts = parts.filter_map(|(part, colour)| Some((name(part), colour, ladder.part(part)?)));
     let parts: Vec<(&str, &'static str, &LadderRow)> =
         parts.chain([("unexplained", GREY, &ladder.unexplained)]).collect();
-    let bar = |side: fn(&LadderRow) -> f64| Bar {
-        pieces: parts
-            .iter()
-            .map(|(_, colour, row)| Piece {
-                value: side(row),
-                colour,
-                opacity: 1.0,
-                text: significant(side(row)),
-            })
-            .collect(),
-        text: String::new(),
-        mark: Some((
-            side(&ladder.measured),
-            format!(
-                "measured {}, unexplained {}",
-                significant(side(&ladder.measured)),
-                significant(side(&ladder.unexplained))
-            ),
-        )),
+    let bar = |side: fn(&LadderRow) -> f64| {
+        let piece = |(_, colour, row): &(&str, &'static str, &LadderRow)| {
+            let value = side(row);
+            Piece { value, colour, opacity: 1.0, text: significant(value) }
+        };
+        let (measured, unexplained) = (side(&ladder.measured), side(&ladder.unexplained));
+        let said = format!("measured {}, unexplained {}", significant(measured), significant(unexplained));
+        let pieces = parts.iter().map(piece).collect();
+        Bar { pieces, text: String::new(), mark: Some((measured, said)) }
     };
     let bars = Bars {
         names: [&summary.server, &summary.over].map(|server| (server.clone(), false)).into(),
@@ -56,43 +47,27 @@ pub(crate) fn ladder(summary: &WhySummary, ladder: &Ladder) -> Chart {
 pub(crate) fn slope(slope: &SlopeSummary, styles: &[Style]) -> Chart {
     let lengths: Vec<f64> =
         slope.lines.iter().flat_map(|line| &line.points).map(|point| point.slots as f64).collect();
-    let ends = lengths.iter().copied().reduce(f64::min).zip(lengths.iter().copied().reduce(f64::max));
+    let ends = range(lengths.iter().copied());
     let returned = format!("{}s returned", slope.element);
     let (mut series, mut legend) = (Vec::new(), Vec::new());
     for (line, style) in slope.lines.iter().zip(styles) {
         let in_process = Style { variant: 1, ..*style };
-        let point = |x: u64, estimate: bench_stats::Estimate| Point {
-            x: x as f64,
-            y: estimate.value,
-            interval: estimate.interval,
-            mark: Mark::Full,
-        };
-        let measured = line.points.iter().map(|at| point(at.slots, at.cpu_us)).collect();
-        let dispatched = line.points.iter().filter_map(|at| Some(point(at.slots, at.dispatch_us?))).collect();
+        let measured = line.points.iter().map(|at| Point::of(at.slots as f64, at.cpu_us));
+        let dispatched =
+            line.points.iter().filter_map(|at| Some(Point::of(at.slots as f64, at.dispatch_us?)));
         let fitted = ends.map_or_else(Vec::new, |ends| fitted(line, ends));
-        series.push(Series { style: in_process, width: 1.0, points: dispatched });
+        series.push(Series { width: 1.0, ..Series::through(in_process, dispatched) });
         series.push(Series::line(*style, 2.0, &fitted));
-        series.push(Series { style: *style, width: 0.0, points: measured });
-        let over_http = format!("{} over HTTP, with its fitted line", line.server);
+        series.push(Series::scattered(*style, measured));
+        let [over_http, without] = ["over HTTP, with its fitted line", "in process, without HTTP"]
+            .map(|way| format!("{} {way}", line.server));
         legend.push((Key::Line(*style, 2.0, Mark::Full), over_http));
-        legend.push((
-            Key::Line(in_process, 1.0, Mark::Full),
-            format!("{} in process, without HTTP", line.server),
-        ));
+        legend.push((Key::Line(in_process, 1.0, Mark::Full), without));
     }
-    let panel = Panel {
-        title: format!("Server CPU time for a request against {returned}"),
-        series,
-        empty: "nothing was measured",
-        ..Panel::default()
-    };
-    let axes = [
-        Axis { ticks: lengths, ..Axis::log(&returned, thousands) },
-        Axis::log("CPU time for a request", time_tick),
-    ];
-    let rows =
-        vec![Row::Plot(Plot { title: String::new(), axes, panels: vec![panel], columns: 1, height: 360.0 })];
-    Chart { rows, legend, ..Chart::default() }
+    let panel = Panel::new(format!("Server CPU time for a request against {returned}"), series, NOTHING);
+    let x = Axis { ticks: lengths, ..Axis::log(&returned, thousands) };
+    let axes = [x, Axis::log("CPU time for a request", time_tick)];
+    Chart { rows: vec![Row::plot(axes, vec![panel], 1, 360.0)], legend, ..Chart::default() }
 }
 
 fn fitted(line: &Line, (low, high): (f64, f64)) -> Vec<(f64, f64)> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{
-    NO_INTERVAL, OVER, Run, at, axis, in_words, line, over, points, signed, significant_of, words, writer,
+    NO_INTERVAL, OVER, Run, at, axis, in_words, line, points, signed, significant_of, words, writer,
 };
-use crate::format::{bullets, capitalised, count, estimate, percent, ratio};
+use crate::format::{bullets, capitalised, count, estimate, known, percent, ratio, sections};
 use bench_analysis::views::{Panel, Point, Series, Shown, range, shares};
 use bench_model::figure::Figure;
 use bench_stats::Estimate;
@@ -18,31 +18,21 @@ const MOST_LINES: usize = 8;
 pub(crate) fn headline(run: &Run) -> String {
     // What failed in a cell is said once, though several views show it.
     let mut said = BTreeSet::new();
-    run.summary
-        .views
-        .iter()
-        .map(|shown| headline_of(run, shown, &mut said))
-        .filter(|text| !text.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n")
+    sections(run.summary.views.iter().map(|shown| headline_of(run, shown, &mut said)))
 }
 
 fn headline_of<'a>(run: &Run, shown: &'a Shown, said: &mut BTreeSet<(&'a str, &'a str, u32)>) -> String {
     let view = &shown.view;
     let Some(&figure) = view.figure.first() else { return String::new() };
-    let mut lines: Vec<String> = Vec::new();
-    for panel in &shown.panels {
-        for series in &panel.series {
-            let line = if !view.over.is_empty() {
-                extremes(run, shown, figure, series)
-            } else if !view.minus.is_empty() {
-                least_and_most_above(run, shown, figure, series)
-            } else {
-                trend(run, shown, figure, series)
-            };
-            lines.extend(line.map(|line| format!("{}: {line}", place(panel, series))));
-        }
-    }
+    let words_of = match (view.over.is_empty(), view.minus.is_empty()) {
+        (false, _) => extremes,
+        (true, false) => least_and_most_above,
+        (true, true) => trend,
+    };
+    let line = |(panel, series): (&Panel, &Series)| {
+        Some(format!("{}: {}", place(panel, series), words_of(run, shown, figure, series)?))
+    };
+    let mut lines: Vec<String> = super::series(shown).filter_map(line).collect();
     let more = lines.len().saturating_sub(MOST_LINES);
     lines.truncate(MOST_LINES);
     if more > 0 {
@@ -63,7 +53,7 @@ fn headline_of<'a>(run: &Run, shown: &'a Shown, said: &mut BTreeSet<(&'a str, &'
         let what = if run.plan.campaign.hold { "connection" } else { "request" };
         lines.push(format!("**{} failed**: the table says where.", counted(failed, what)));
     }
-    let stated = view.headline.as_ref().map_or_else(String::new, |text| format!(" {text}"));
+    let stated = known(view.headline.as_ref(), "", |text| format!(" {text}"));
     if lines.is_empty() && stated.is_empty() {
         return String::new();
     }
@@ -96,23 +86,14 @@ fn trend(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<St
             write(at_0.value),
             significant_of(figure, slope.value),
             axis(run, &shown.view.x),
-            misfit.map_or_else(String::new, |misfit| format!(
+            known(misfit, "", |misfit| format!(
                 "; the line misses its points by at most {}",
                 percent(misfit)
             ))
         ));
     }
-    let what = words(run, figure);
-    Some(match std::ptr::eq(first, last) {
-        true => format!("{what} {} {}.", write(value(first)), there(shown, first)),
-        false => format!(
-            "{what} from {} {} to {} {}.",
-            write(value(first)),
-            there(shown, first),
-            write(value(last)),
-            there(shown, last)
-        ),
-    })
+    let at = |point: &Point| format!("{} {}", write(value(point)), there(shown, point));
+    Some(format!("{} {}.", words(run, figure), between(at, first, last, std::ptr::eq(first, last))))
 }
 
 /// The least and the most difference, and where it is.
@@ -124,11 +105,13 @@ fn least_and_most_above(run: &Run, shown: &Shown, figure: Figure, series: &Serie
         let value = estimate(value, |value| signed(figure, value)).replace(NO_INTERVAL, "");
         format!("{value} {}", there(shown, point))
     };
-    let between = match std::ptr::eq(least.0, most.0) {
-        true => write(least),
-        false => format!("from {} to {}", write(least), write(most)),
-    };
+    let between = between(write, least, most, std::ptr::eq(least.0, most.0));
     Some(format!("{} above {}: {between}.", words(run, figure), in_words(run, &shown.view.minus)))
+}
+
+/// One place, or from one to another.
+fn between<T>(write: impl Fn(T) -> String, first: T, last: T, is_one: bool) -> String {
+    if is_one { write(first) } else { format!("from {} to {}", write(first), write(last)) }
 }
 
 /// The least and the most ratio, and where it is; whether a difference is shown at all.
@@ -148,6 +131,6 @@ fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option
     let at = |(point, value): &(&Point, Estimate)| {
         format!("{} {}", ratio(*value).replace(NO_INTERVAL, ""), there(shown, point))
     };
-    let between = if ratios.len() == 1 { at(least) } else { format!("from {} to {}", at(least), at(most)) };
-    Some(format!("{} over {}: {between}{difference}.", words(run, figure), over(run, shown)))
+    let between = between(at, least, most, ratios.len() == 1);
+    Some(format!("{} over {}: {between}{difference}.", words(run, figure), in_words(run, &shown.view.over)))
 }
