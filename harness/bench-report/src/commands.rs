@@ -1,6 +1,6 @@
 //! The commands that make a figure again by hand.
 
-use super::format::shell;
+use super::format::{joined, shell};
 use super::{Run, already_running};
 use bench_model::config::{Campaign, Placement, Server, Stages};
 use bench_model::load::toolchain::Source;
@@ -10,18 +10,17 @@ use bench_model::target::Target;
 use bench_model::transport::Transport;
 use bench_model::workload::Workload;
 
-/// The address that the commands use: one that a person can type.
-const ADDR: &str = "127.0.0.1:8899";
+/// The addresses that the commands use: ones that a person can type. The second one is of WebSockets that have a port
+/// of their own: the next one, as a node has it.
+const ADDRS: Addrs = ("127.0.0.1:8899", "127.0.0.1:8900");
 
-/// The address of WebSockets that have a port of their own: the next one, as a node has it.
-const WS_ADDR: &str = "127.0.0.1:8900";
+/// The same two for the server behind a gateway.
+const BEHIND: Addrs = ("127.0.0.1:8901", "127.0.0.1:8902");
+
+type Addrs = (&'static str, &'static str);
 
 /// The Unix socket of a server.
 const IPC_PATH: &str = "/tmp/node.ipc";
-
-/// The same two for the server behind a gateway.
-const BEHIND_ADDR: &str = "127.0.0.1:8901";
-const BEHIND_WS_ADDR: &str = "127.0.0.1:8902";
 
 /// What a server's arguments say where any free port will do.
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -33,15 +32,13 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     }
     let mut behind = String::new();
     if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
-        let arguments = arguments(run, upstream, workload, BEHIND_ADDR, BEHIND_WS_ADDR);
-        behind = format!("{} &\n", on_its_core(run, &shell(&arguments)));
+        behind = format!("{} &\n", on_its_core(run, &shell(&arguments(run, upstream, workload, BEHIND))));
     }
-    let command = arguments(run, server, workload, ADDR, WS_ADDR);
-    behind + &on_its_core(run, &shell(&command))
+    behind + &on_its_core(run, &shell(&arguments(run, server, workload, ADDRS)))
 }
 
 /// The program and the arguments of a server on these addresses.
-fn arguments(run: &Run, server: &Server, workload: &Workload, addr: &str, ws_addr: &str) -> Vec<String> {
+fn arguments(run: &Run, server: &Server, workload: &Workload, (addr, ws_addr): Addrs) -> Vec<String> {
     let mut environment = run.plan.campaign.environment.clone();
     environment.threads = Some(run.plan.threads);
     let mut command = vec![server.program.clone()];
@@ -53,13 +50,14 @@ fn arguments(run: &Run, server: &Server, workload: &Workload, addr: &str, ws_add
     };
     let mut values = server.placeholders(&environment, addr, &opening.body);
     if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
-        values.insert("upstream", at(run, upstream, BEHIND_ADDR, BEHIND_WS_ADDR).url());
+        values.insert("upstream", at(run, upstream, BEHIND).url());
     }
-    if run.plan.environment_of(server).transport() == Transport::Ipc {
+    let transport = run.plan.environment_of(server).transport();
+    if transport == Transport::Ipc {
         values.insert("ipc", IPC_PATH.to_owned());
     }
     command.extend(server.arguments(&values));
-    if run.plan.environment_of(server).transport() == Transport::WebSocket {
+    if transport == Transport::WebSocket {
         let typed = |arg: &String| if arg == ANY_PORT { ws_addr.to_owned() } else { arg.clone() };
         command.extend(server.ws_args.iter().map(typed));
     }
@@ -95,9 +93,9 @@ pub fn of_trial(run: &Run, trial: &Trial) -> Vec<String> {
     let Some(workload) = run.plan.workloads.iter().find(of_name) else { return Vec::new() };
     let Campaign { window_ms, timeout_ms, .. } = run.plan.campaign;
     let duration_ms = trial.window_ms.unwrap_or(window_ms);
-    let paired =
-        trial.beside.as_ref().map(|other| format!("# at the same time: {other} under the same load"));
-    let disturbed = trial.disturbed.then(|| "# at the same time: the campaign's background load".to_owned());
+    let same_time = |what: String| format!("# at the same time: {what}");
+    let paired = trial.beside.as_ref().map(|other| same_time(format!("{other} under the same load")));
+    let disturbed = trial.disturbed.then(|| same_time("the campaign's background load".to_owned()));
     let own = run.plan.servers.iter().find(|server| server.name == trial.server);
     let load = match trial.rate {
         Some(_) => open_load(run, own, workload, trial.level(), duration_ms),
@@ -141,8 +139,7 @@ pub fn open_load(
     duration_ms: u64,
 ) -> Option<String> {
     let (body, rate) = (workload.body().ok()?, level.rate?);
-    let timeout_ms = run.plan.campaign.timeout_ms;
-    let connections = level.connections;
+    let (timeout_ms, connections) = (run.plan.campaign.timeout_ms, level.connections);
     let load = Load { rate: Some(rate), connections, duration_ms, timeout_ms, ..Load::default() };
     Some(piped(&level.tool.driver().by_hand(&shared(run, server, load), body, &url(run, server))))
 }
@@ -157,7 +154,7 @@ fn shared(run: &Run, server: Option<&Server>, load: Load) -> Load {
 
 /// Commands of which each gets the output of the one before.
 fn piped(commands: &[Vec<String>]) -> String {
-    commands.iter().map(|command| shell(command)).collect::<Vec<_>>().join(" | ")
+    joined(commands.iter().map(|command| shell(command)), " | ")
 }
 
 /// Where the commands send their load: to the run's server, where it has one that runs already.
@@ -165,11 +162,11 @@ fn url(run: &Run, server: Option<&Server>) -> String {
     if let Some((_, at)) = already_running::alone(run) {
         return at.url.clone();
     }
-    server.map_or_else(|| Target::http(ADDR), |server| at(run, server, ADDR, WS_ADDR)).url()
+    server.map_or_else(|| Target::http(ADDRS.0), |server| at(run, server, ADDRS)).url()
 }
 
 /// Where a server answers that is started on these addresses.
-fn at(run: &Run, server: &Server, addr: &str, ws_addr: &str) -> Target {
+fn at(run: &Run, server: &Server, (addr, ws_addr): Addrs) -> Target {
     match run.plan.environment_of(server).transport() {
         Transport::Http => server.listening_at(addr),
         Transport::WebSocket if !server.ws_args.is_empty() => Target::websocket(ws_addr),

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Run;
-use super::format::at;
-use bench_analysis::Cell;
+use super::format::{at, known};
+use bench_analysis::{Cell, FailedTrial};
 use bench_model::figure::Figure;
 use bench_stats::Estimate;
 
@@ -29,35 +29,13 @@ pub enum Format {
     Junit,
 }
 
-/// A figure as these formats name it.
-struct Measure {
-    figure: Figure,
-    /// In Bencher's words.
-    slug: &'static str,
-    /// In a reader's.
-    words: &'static str,
-    unit: &'static str,
-    is_smaller_better: bool,
-}
+/// A figure as these formats name it: in Bencher's words, and in a reader's with its unit where less of it is better.
+type Measure = (Figure, &'static str, Option<(&'static str, &'static str)>);
 
 const MEASURES: [Measure; 3] = [
-    Measure {
-        figure: Figure::RequestsPerSecond,
-        slug: "throughput",
-        words: "requests/s",
-        unit: "requests/s",
-        is_smaller_better: false,
-    },
-    Measure {
-        figure: Figure::CpuUsPerRequest,
-        slug: "cpu-per-request",
-        words: "CPU per request",
-        unit: "µs",
-        is_smaller_better: true,
-    },
-    Measure {
-        figure: Figure::P99Us, slug: "latency-p99", words: "p99", unit: "µs", is_smaller_better: true
-    },
+    (Figure::RequestsPerSecond, "throughput", None),
+    (Figure::CpuUsPerRequest, "cpu-per-request", Some(("CPU per request", "µs"))),
+    (Figure::P99Us, "latency-p99", Some(("p99", "µs"))),
 ];
 
 /// The figures of a run, and of its duets, in a format.
@@ -74,8 +52,7 @@ pub fn export(run: &Run, format: Format) -> Result<String> {
 
 /// The cells of a run and of its duets with a name of their own each.
 fn cells(run: &Run) -> impl Iterator<Item = (String, &Cell)> {
-    let parts = [Some(run), run.duets.as_deref()].into_iter().flatten();
-    parts.flat_map(|part| {
+    run.parts().flat_map(|part| {
         let has_tools = part.plan.campaign.open.as_ref().is_some_and(|open| open.tools.len() > 1);
         part.summary.cells.iter().map(move |cell| {
             let by = if has_tools { format!(" by {}", cell.level.tool.name()) } else { String::new() };
@@ -86,19 +63,16 @@ fn cells(run: &Run) -> impl Iterator<Item = (String, &Cell)> {
 }
 
 fn figures(cell: &Cell) -> impl Iterator<Item = (Measure, Estimate)> {
-    MEASURES.into_iter().filter_map(|measure| {
-        let estimate = cell.figure(measure.figure)?;
-        Some((measure, estimate))
-    })
+    MEASURES.into_iter().filter_map(|measure| Some((measure, cell.figure(measure.0)?)))
 }
 
 fn bmf(run: &Run) -> BTreeMap<String, BTreeMap<&'static str, Value>> {
-    let metric = |(measure, Estimate { value, interval }): (Measure, Estimate)| {
+    let metric = |((_, slug, _), Estimate { value, interval }): (Measure, Estimate)| {
         let metric = match interval {
             Some((lower, upper)) => json!({ "value": value, "lower_value": lower, "upper_value": upper }),
             None => json!({ "value": value }),
         };
-        (measure.slug, metric)
+        (slug, metric)
     };
     let metrics = |cell: &Cell| figures(cell).map(metric).collect::<BTreeMap<_, _>>();
     let named = cells(run).map(|(name, cell)| (name, metrics(cell)));
@@ -107,18 +81,13 @@ fn bmf(run: &Run) -> BTreeMap<String, BTreeMap<&'static str, Value>> {
 
 fn smaller_is_better(run: &Run) -> Vec<Value> {
     let of_cell = |(name, cell): (String, &Cell)| {
-        let smaller = figures(cell).filter(|(measure, _)| measure.is_smaller_better);
-        let entry = |(measure, Estimate { value, interval }): (Measure, Estimate)| {
-            let range = interval.map_or_else(String::new, |(low, high)| format!("{low:.3} to {high:.3}"));
-            json!({
-                "name": format!("{name}: {}", measure.words),
-                "unit": measure.unit,
-                "value": value,
-                "range": range,
-                "extra": format!("{} trials", cell.completed),
-            })
+        let entry = |((.., smaller), Estimate { value, interval }): (Measure, Estimate)| {
+            let (words, unit) = smaller?;
+            let range = known(interval, "", |(low, high)| format!("{low:.3} to {high:.3}"));
+            let (name, extra) = (format!("{name}: {words}"), format!("{} trials", cell.completed));
+            Some(json!({ "name": name, "unit": unit, "value": value, "range": range, "extra": extra }))
         };
-        smaller.map(entry).collect::<Vec<_>>()
+        figures(cell).filter_map(entry).collect::<Vec<_>>()
     };
     cells(run).flat_map(of_cell).collect()
 }
@@ -167,14 +136,12 @@ fn junit(run: &Run) -> Result<String> {
 
 fn case_of(run: &Run, name: String, cell: &Cell) -> Case {
     let place = (&cell.server, &cell.beside, &cell.workload, cell.level);
-    let of_cell = run
-        .failed()
-        .filter(|failed| (&failed.server, &failed.beside, &failed.workload, failed.level) == place);
+    let is_own =
+        |failed: &&FailedTrial| (&failed.server, &failed.beside, &failed.workload, failed.level) == place;
     // XML has no characters for most control codes, and a server may print any.
     let plain = |text: String| text.replace(|c: char| c.is_control(), " ");
-    let reasons =
-        of_cell.map(|failed| plain(format!("trial {}: {}", failed.number, failed.reason))).collect();
-    Case { name, reasons, skipped: cell.completed == 0 }
+    let reason = |failed: &FailedTrial| plain(format!("trial {}: {}", failed.number, failed.reason));
+    Case { name, reasons: run.failed().filter(is_own).map(reason).collect(), skipped: cell.completed == 0 }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The headline: who is faster, by how much, how sure that is, and what must be known before it is believed.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::format::{
-    PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, percent, ratio, thousands, time_us,
+    PAIRED_RATIOS, Table, at, bullets, count, dash, joined, known, list, load, percent, ratio, thousands,
+    time_us,
 };
 use super::tables::bare;
 use super::{
@@ -94,31 +96,19 @@ fn figures(run: &Run) -> String {
 
 /// What is left of a run that was stopped.
 fn incomplete(run: &Run) -> String {
-    let mut out = String::new();
-    if run.left() > 0 {
-        let _ = writeln!(
-            out,
-            "> **Incomplete: {} trials have run, at least {} are still needed.** Resume it: `cargo rpc-bench run \
-             --resume results/{}`.\n",
-            run.observed(),
-            run.left(),
-            run.name
-        );
-    }
-    if run.searches_left() {
-        let summary = &run.summary;
-        let thresholds =
-            summary.threshold.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
-        let rates = summary.slo.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
-        let ended = thresholds + rates;
-        let _ = writeln!(
-            out,
-            "> **Incomplete: {ended} searches have ended, and more are to come.** Resume it: `cargo rpc-bench run \
-             --resume results/{}`.\n",
-            run.name
-        );
-    }
-    out
+    let trials = (run.left() > 0)
+        .then(|| format!("{} trials have run, at least {} are still needed", run.observed(), run.left()));
+    let searches = run.searches_left().then(|| {
+        let Summary { threshold, slo, .. } = &run.summary;
+        let thresholds = threshold.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        let rates = slo.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        format!("{} searches have ended, and more are to come", thresholds + rates)
+    });
+    let resume = |what| {
+        let name = &run.name;
+        format!("> **Incomplete: {what}.** Resume it: `cargo rpc-bench run --resume results/{name}`.\n\n")
+    };
+    trials.into_iter().chain(searches).map(resume).collect()
 }
 
 /// Whether each trial of its sweep is made once: that shows that everything works, and no difference.
@@ -147,18 +137,16 @@ fn works(run: &Run) -> String {
         1 => "**1 trial failed**: \"What failed\" says why.".to_owned(),
         more => format!("**{more} trials failed**: \"What failed\" says why."),
     };
-    let boxes = match killed {
-        0 => String::new(),
-        _ => format!(
-            "- In {} trials the kernel killed a server in its box: \"How many connections fit in a box\" says at \
-             which numbers.\n",
+    let measured =
+        format!("{} trials were measured, each once, so nothing is compared.", count(measured as u64));
+    let boxes = (killed > 0).then(|| {
+        format!(
+            "In {} trials the kernel killed a server in its box: \"How many connections fit in a box\" says at which \
+             numbers.",
             count(killed as u64)
-        ),
-    };
-    format!(
-        "- {answers}\n- {} trials were measured, each once, so nothing is compared.\n{boxes}",
-        count(measured as u64)
-    )
+        )
+    });
+    bullets([answers, measured].into_iter().chain(boxes))
 }
 
 /// The compared pairs of a sweep at the headline's loads, each with its comparison where there is one.
@@ -241,19 +229,13 @@ fn not_compared(summary: &Summary, pair: [&str; 2], workload: &str, level: Level
 /// What must be read before any figure.
 pub(super) fn warnings(run: &Run) -> String {
     let mut out = String::new();
-    if run.failed().any(|trial| trial.kind.wrong_answer) {
-        let mut servers: Vec<&str> = run
-            .failed()
-            .filter(|trial| trial.kind.wrong_answer)
-            .map(|trial| run.label(&trial.server))
-            .collect();
-        servers.sort_unstable();
-        servers.dedup();
+    let wrong = run.failed().filter(|trial| trial.kind.wrong_answer).map(|trial| run.label(&trial.server));
+    let wrong = list(wrong.collect::<BTreeSet<&str>>());
+    if !wrong.is_empty() {
         let _ = writeln!(
             out,
-            "> **Wrong answers: {}.** A server that answers wrongly is not timed; what it answered stands under \"What \
-             failed\".\n",
-            servers.join(", ")
+            "> **Wrong answers: {wrong}.** A server that answers wrongly is not timed; what it answered stands under \
+             \"What failed\".\n"
         );
     }
     out.push_str(&invalid_trials::warnings(run));
@@ -316,6 +298,5 @@ pub(super) fn with_marks(figure: String, marks: &[Mark]) -> String {
     if marks.is_empty() {
         return figure;
     }
-    let letters: Vec<String> = marks.iter().map(|mark| mark.letter().to_string()).collect();
-    format!("{figure} **{}**", letters.join(" "))
+    format!("{figure} **{}**", joined(marks.iter().map(|mark| mark.letter()), " "))
 }

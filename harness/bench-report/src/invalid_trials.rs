@@ -8,8 +8,7 @@ use bench_analysis::{Comparison, FailedTrial, InvalidTrial, Lost};
 
 /// Invalid trials for the top of a report, a line for each cause; nothing where all of them were run again.
 pub(super) fn warnings(run: &Run) -> String {
-    let pairs =
-        run.summary.comparisons.iter().chain(run.inner().flat_map(|inner| &inner.summary.comparisons));
+    let pairs = run.parts().flat_map(|part| &part.summary.comparisons);
     let mut pairs = pairs.peekable();
     if pairs.peek().is_some() && pairs.all(|pair| pair.invalid_blocks == pair.run_again) {
         return String::new();

@@ -41,7 +41,7 @@ pub mod why;
 use anyhow::Result;
 use serde::Serialize;
 
-use bench_analysis::ceilings::{Ceiling, ceilings};
+use bench_analysis::ceilings::{Ceiling, ceilings as ceilings_of};
 use bench_analysis::crossed::crossed;
 use bench_analysis::original::reproduced;
 use bench_analysis::{
@@ -94,9 +94,7 @@ impl Run {
         summary.remedies = bench_analysis::remedies(folder)?;
         summary.original = reproduced(&plan, &observations);
         summary.crossed = crossed(&plan, &summary.comparisons, &observations);
-        if let Some(inner) = &searched {
-            summary.threshold = Some(bench_analysis::threshold::read(inner)?);
-        }
+        summary.threshold = searched.as_ref().map(bench_analysis::threshold::read).transpose()?;
         summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
         summary.boxed = bench_analysis::boxed::boxed(&plan, &observations);
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
@@ -106,10 +104,8 @@ impl Run {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
         };
-        let ceilings = match folder.inside(CEILINGS) {
-            Some(inner) => ceilings(&inner.observations()?),
-            None => Vec::new(),
-        };
+        let ceilings = folder.inside(CEILINGS).map(|inner| inner.observations()).transpose()?;
+        let ceilings = ceilings.map_or_else(Vec::new, |observations| ceilings_of(&observations));
         let duets = duets.map(Box::new);
         Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on })
     }
@@ -117,16 +113,8 @@ impl Run {
     /// A run of which nothing has been measured.
     fn not_begun(folder: &RunFolder, plan: Plan, conditions: &Conditions) -> Self {
         let summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &[]);
-        Self {
-            name: folder.name(),
-            conditions: conditions.clone(),
-            plan,
-            summary,
-            duets: None,
-            ceilings: Vec::new(),
-            searched_on: None,
-            slo_on: None,
-        }
+        let (name, conditions, ceilings) = (folder.name(), conditions.clone(), Vec::new());
+        Self { name, conditions, plan, summary, duets: None, ceilings, searched_on: None, slo_on: None }
     }
 
     /// What a reader knows a server by; a name that the plan does not have stands for itself.
@@ -141,10 +129,12 @@ impl Run {
             true => format!(" by {}", cell.level.tool.name()),
             false => String::new(),
         };
-        match &cell.beside {
-            Some(other) => format!("{server} paired with {}{by}", self.label(other)),
-            None => format!("{server}{by}"),
-        }
+        format!("{server}{}{by}", self.paired(cell.beside.as_ref()))
+    }
+
+    /// The server beside another one, as it stands behind that one's name.
+    fn paired(&self, beside: Option<&String>) -> String {
+        format::known(beside, "", |other| format!(" paired with {}", self.label(other)))
     }
 
     /// What a reader knows a compared pair by.
@@ -152,31 +142,25 @@ impl Run {
         format!("{} / {}", self.label(&pair.server), self.label(&pair.over))
     }
 
-    /// The runs inside it whose trials count as its own: duets.
-    fn inner(&self) -> impl Iterator<Item = &Self> {
-        self.duets.as_deref().into_iter()
+    /// Itself, and the runs inside it whose trials count as its own: duets.
+    fn parts(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.duets.as_deref())
     }
 
     /// Trials that gave no figure, in the sweep and in the runs inside it.
     pub fn failed(&self) -> impl Iterator<Item = &FailedTrial> {
-        self.summary.failed.iter().chain(self.inner().flat_map(|inner| &inner.summary.failed))
+        self.parts().flat_map(|part| &part.summary.failed)
     }
 
     /// Why the run is not all that it should be although it went to its end: searches without an answer, trials without
     /// a figure, and bounds that do not hold, one line each.
     pub fn shortcomings(&self) -> Vec<String> {
-        let failed = self
-            .failed()
-            .map(|trial| format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));
+        let trial =
+            |trial: &FailedTrial| format!("trial {} of {}: {}", trial.number, trial.server, trial.reason);
+        let failed = self.failed().map(trial);
         let missed = self.summary.bounds.iter().filter(|bound| !bound.holds).map(|bound| {
-            let rule = &bound.rule;
-            format!(
-                "{} over {}, {}: not shown to be {}",
-                rule.server,
-                rule.over,
-                bound.workload,
-                rule.words()
-            )
+            let (rule, workload) = (&bound.rule, &bound.workload);
+            format!("{} over {}, {workload}: not shown to be {}", rule.server, rule.over, rule.words())
         });
         self.searches_given_up().into_iter().chain(failed).chain(missed).collect()
     }
@@ -188,21 +172,19 @@ impl Run {
 
     /// Trials that were measured and count nowhere, in the sweep and in the runs inside it.
     pub fn invalid(&self) -> impl Iterator<Item = &InvalidTrial> {
-        self.summary.invalid.iter().chain(self.inner().flat_map(|inner| &inner.summary.invalid))
+        self.parts().flat_map(|part| &part.summary.invalid)
     }
 
     /// Trials that are known to be needed and have not run.
     pub fn left(&self) -> usize {
-        self.summary.left
-            + self.inner().map(|inner| inner.summary.left).sum::<usize>()
+        self.parts().map(|part| part.summary.left).sum::<usize>()
             + sizes::not_begun(self)
             + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.left)
     }
 
     /// Trials that have an observation.
     pub fn observed(&self) -> usize {
-        self.summary.observed
-            + self.inner().map(|inner| inner.summary.observed).sum::<usize>()
+        self.parts().map(|part| part.summary.observed).sum::<usize>()
             + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.trials)
     }
 
@@ -234,11 +216,9 @@ impl Run {
 
     /// Whether its campaign's searches, where there are any, are still to be ended.
     pub fn searches_left(&self) -> bool {
-        let (campaign, summary) = (&self.plan.campaign, &self.summary);
-        let thresholds = summary.threshold.as_ref();
-        let rates = summary.slo.as_ref();
-        (campaign.threshold.is_some() && thresholds.is_none_or(|summary| summary.left > 0))
-            || (campaign.slo.is_some() && rates.is_none_or(|summary| summary.left > 0))
+        let (campaign, Summary { threshold, slo, .. }) = (&self.plan.campaign, &self.summary);
+        (campaign.threshold.is_some() && threshold.as_ref().is_none_or(|summary| summary.left > 0))
+            || (campaign.slo.is_some() && slo.as_ref().is_none_or(|summary| summary.left > 0))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::format::{Table, at, available, bullets, bytes, known, list, ratio, sections};
+use super::format::{Table, at, available, bullets, bytes, grouped, known, list, ratio, sections};
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
@@ -27,37 +27,31 @@ pub fn markdown(run: &Run, brief: bool) -> String {
     // What a campaign is for stays in sight, unless the answer has said it already.
     let main = |section: String| if answers { folded(section) } else { section };
     let workloads = run.measured_workloads().map(|workload| folded(tables(run, workload)));
+    let duets = run.duets.as_deref().filter(|duets| !headline::compares_nothing(duets));
+    let has_terms = open_loop::of(run).is_none() && !is_duet(run);
     sections([
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
         format!("## Headline\n\n{}", headline(run)),
         reference::section(run),
         views::sections(run),
         folded(network::section(run)),
-        ratios(run),
+        known(answer::chart(run), "", |picture| picture.markdown()),
         if answers { folded(verdicts(run)) } else { String::new() },
         charts_of_all(run, brief, answers || has_own_figures(run)),
         bounds(run),
         main(crossed::section(run)),
         if is_duet(run) { main(duets::section(run)) } else { String::new() },
-        folded(known(
-            run.duets.as_deref().filter(|duets| !headline::compares_nothing(duets)),
-            "",
-            duets::section,
-        )),
+        folded(known(duets, "", duets::section)),
         soak::section(run),
         main(hosts::section(run)),
         main(causes::section(run)),
         main(original::section(run)),
-        workloads.collect::<Vec<_>>().join("\n"),
+        sections(workloads),
         main(open_loop::sections(run)),
         main(threshold::section(run)),
         main(slo::section(run)),
         main(sizes::section(run)),
-        if open_loop::of(run).is_some() || is_duet(run) {
-            String::new()
-        } else {
-            folded(ratio_terms::section(run))
-        },
+        if has_terms { folded(ratio_terms::section(run)) } else { String::new() },
         folded(distrust(run)),
         folded(failed(run)),
         folded(environment(run)),
@@ -91,10 +85,6 @@ pub(super) fn folded(section: String) -> String {
     format!("<details>\n<summary>{heading}</summary>\n\n{section}\n</details>\n")
 }
 
-fn ratios(run: &Run) -> String {
-    known(answer::chart(run), "", |picture| picture.markdown())
-}
-
 /// The verdicts under a heading; nothing where nothing is compared.
 fn verdicts(run: &Run) -> String {
     let verdicts = headline::verdicts(run);
@@ -110,11 +100,8 @@ fn charts(run: &Run) -> String {
     if !run.has_sweep() || is_duet(run) {
         return String::new();
     }
-    let pictures = charts::pictures(run).unwrap_or_default();
-    if pictures.is_empty() {
-        return String::new();
-    }
-    format!("## Charts\n\n{}", pictures.iter().map(charts::Picture::markdown).collect::<Vec<_>>().join("\n"))
+    let charts = sections(charts::pictures(run).unwrap_or_default().iter().map(charts::Picture::markdown));
+    if charts.is_empty() { charts } else { format!("## Charts\n\n{charts}") }
 }
 
 /// Whether its question has figures of its own, so that those which every campaign has are not the answer.
@@ -127,11 +114,10 @@ fn has_own_figures(run: &Run) -> bool {
 /// brief report.
 fn charts_of_all(run: &Run, brief: bool, has_others: bool) -> String {
     let charts = charts(run);
-    match (has_others, brief) {
-        _ if charts.is_empty() => charts,
-        (false, _) => charts,
-        (true, false) => folded(charts),
-        (true, true) => format!(
+    match brief {
+        _ if charts.is_empty() || !has_others => charts,
+        false => folded(charts),
+        true => format!(
             "## Charts\n\nRate, latency, CPU and memory by load: `just open results/{}` draws them.\n",
             run.name
         ),
@@ -237,19 +223,18 @@ fn failed(run: &Run) -> String {
     if !run.has_sweep() {
         return String::new();
     }
-    let row =
-        |number: u32, block: u32, server: &str, paired: Option<&String>, request: String, why: String| {
-            let server = format!("{server}{}", known(paired, "", |other| format!(" paired with {other}")));
-            vec![number.to_string(), block.to_string(), server, request, why.replace('\n', " ")]
-        };
+    let row = |number: u32, block: u32, server: &str, paired: &Option<String>, request: String, why: &str| {
+        let server =
+            format!("{server}{}", known(paired.as_ref(), "", |other| format!(" paired with {other}")));
+        vec![number.to_string(), block.to_string(), server, request, why.replace('\n', " ")]
+    };
     let failed = run.failed().map(|trial| {
         let request = at(&trial.workload, trial.level);
-        row(trial.number, trial.block, &trial.server, trial.beside.as_ref(), request, trial.reason.clone())
+        row(trial.number, trial.block, &trial.server, &trial.beside, request, &trial.reason)
     });
     let invalid = run.invalid().map(|trial| {
-        let request = at(&trial.workload, trial.level);
-        let why = format!("invalid: {}", trial.reason);
-        row(trial.number, trial.block, &trial.server, trial.beside.as_ref(), request, why)
+        let (request, why) = (at(&trial.workload, trial.level), format!("invalid: {}", trial.reason));
+        row(trial.number, trial.block, &trial.server, &trial.beside, request, &why)
     });
     let table = Table::of("trial | block | server | request | why", 4, failed.chain(invalid));
     let mut out = "## What failed\n\n".to_owned();
@@ -267,9 +252,7 @@ fn failed(run: &Run) -> String {
         let _ = writeln!(out, "Nothing: all {observed} trials that ran{but} were measured, {answers}.");
     }
     if run.invalid().next().is_some() {
-        out.push_str(
-            "\nInvalid trials were measured and count nowhere, because the machine spoiled them.\n\n",
-        );
+        out += "\nInvalid trials were measured and count nowhere, because the machine spoiled them.\n\n";
     }
     if table.is_empty() { out } else { out + &table.markdown() }
 }
@@ -301,11 +284,10 @@ pub(super) fn environment(run: &Run) -> String {
     let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
     let programs = (!conditions.programs.is_empty()).then(|| {
         let of = conditions.programs.iter().map(|(server, program)| format!("{server} {}", program.words()));
-        ("servers' fingerprints", of.collect::<Vec<_>>().join(", "))
+        ("servers' fingerprints", list(of))
     });
     let layouts = layouts::words(&run.plan).map(|words| ("layouts of the servers", words));
-    let rows = rows.into_iter().chain(programs).chain(layouts);
-    let rows = rows.chain(open_loop).chain(sampling);
+    let rows = rows.into_iter().chain(programs).chain(layouts).chain(open_loop).chain(sampling);
     let table = facts(rows).markdown();
     if !run.has_sweep() {
         return format!("## Environment\n\n{table}");
@@ -322,11 +304,8 @@ pub(super) fn facts(rows: impl IntoIterator<Item = (&'static str, String)>) -> T
 /// What it cost to read the servers' resources, as a share of the machine that was measured on.
 fn sampling(cost: SamplingCores, cores: usize) -> String {
     let share = |used: f64| format!("{:.2} %", used / cores as f64 * 100.0);
-    format!(
-        "{} of the {cores} cores' time in the window (median trial; at most {})",
-        share(cost.median),
-        share(cost.most)
-    )
+    let (median, most) = (share(cost.median), share(cost.most));
+    format!("{median} of the {cores} cores' time in the window (median trial; at most {most})")
 }
 
 fn by_hand(run: &Run) -> String {
@@ -363,15 +342,8 @@ fn by_hand(run: &Run) -> String {
 fn servers_by_hand(run: &Run) -> String {
     let mut out = String::new();
     for server in &run.plan.servers {
-        let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-        for workload in &run.plan.workloads {
-            let command = commands::server(run, server, workload);
-            match lines.iter_mut().find(|(known, _)| *known == command) {
-                Some((_, names)) => names.push(&workload.name),
-                None => lines.push((command, vec![&workload.name])),
-            }
-        }
-        for (command, names) in lines {
+        let commands = |workload| (commands::server(run, server, workload), &*workload.name);
+        for (command, names) in grouped(run.plan.workloads.iter().map(commands)) {
             let _ = writeln!(out, "# {}, for {}\n{command}", server.name, names.join(" and "));
         }
     }
