@@ -4,12 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use minijinja::value::Serde;
 use minijinja::{Value, context};
-use serde::Serialize;
 
 use super::sections::{self, Part, Tab};
-use super::{PAGE, STYLE, markdown, render};
+use super::{PAGE, STYLE, entries, markdown, render};
+use crate::format::known;
 use crate::pooled;
 use bench_model::results::{Conditions, REPORT, RunFolder};
 
@@ -17,23 +16,6 @@ use bench_model::results::{Conditions, REPORT, RunFolder};
 pub(super) const INDEX: &str = "index.html";
 
 const SCRIPT: &str = include_str!("assets/index.js");
-
-/// A kept run.
-#[derive(Debug, Serialize)]
-struct Kept {
-    name: String,
-    /// The day, and what was run.
-    date: String,
-    campaign: String,
-    /// Processor and cores; empty where the run does not say it.
-    machine: String,
-    /// What its report says first, as HTML.
-    answer: Value,
-    /// Its page where that was made, else its report.
-    link: String,
-    /// Whether `just compare` reads it.
-    is_compared: bool,
-}
 
 /// Writes the list of all runs of a folder that have a report, the newest first, and gives its path.
 ///
@@ -47,20 +29,15 @@ pub fn write_index(results: &Path) -> Result<PathBuf> {
 
 /// The list, each run with a link to the file of its folder that is given for it.
 pub(super) fn page(results: &Path, linked: &dyn Fn(&RunFolder) -> &'static str) -> Result<String> {
-    let runs: Vec<Kept> =
-        reported(results)?.iter().map(|folder| run(folder, linked(folder))).collect::<Result<_>>()?;
+    let runs = reported(results)?;
+    let runs = runs.iter().map(|folder| run(folder, linked(folder))).collect::<Result<Vec<Value>>>()?;
     let pooled = results.join(pooled::PAGE);
     let pooled = match pooled.is_file() {
         true => fs::read_to_string(&pooled).with_context(|| format!("can't read {}", pooled.display()))?,
         false => String::new(),
     };
     let pooled = Value::from_safe_string(markdown::html(&pooled, 1));
-    render(
-        include_str!("assets/index.html"),
-        STYLE,
-        &[SCRIPT],
-        context! { runs => Value::from(Serde(&runs)), pooled },
-    )
+    render(include_str!("assets/index.html"), STYLE, &[SCRIPT], context! { runs, pooled })
 }
 
 /// The folders of all runs that have a report, the newest first.
@@ -68,35 +45,30 @@ pub(super) fn page(results: &Path, linked: &dyn Fn(&RunFolder) -> &'static str) 
 /// # Errors
 /// The folder can't be read.
 pub fn reported(results: &Path) -> Result<Vec<RunFolder>> {
-    let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut paths = entries(results)?;
     paths.retain(|path| path.join(REPORT).is_file());
-    paths.sort();
     Ok(paths.into_iter().rev().map(RunFolder).collect())
 }
 
-fn run(folder: &RunFolder, linked: &str) -> Result<Kept> {
+/// What the list says of a kept run.
+fn run(folder: &RunFolder, linked: &str) -> Result<Value> {
     let name = folder.name();
     let path = folder.0.join(REPORT);
     let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
     // `2026-11-20T120000Z-quick`; a name of another form is shown as it is.
     let (date, campaign) = match name.split_once("Z-") {
-        Some((time, campaign)) => (time.split('T').next().unwrap_or(time).to_owned(), campaign.to_owned()),
-        None => (String::new(), name.clone()),
+        Some((time, campaign)) => (time.split('T').next().unwrap_or(time), campaign),
+        None => ("", &*name),
     };
     // Runs of other programs have no environment of a run's form.
-    let conditions: Option<Conditions> = folder.conditions().ok();
-    let machine = conditions
-        .map(|conditions| format!("{}, {} cores", conditions.host.processor_name(), conditions.host.cores));
-    Ok(Kept {
-        date,
-        campaign,
-        machine: machine.unwrap_or_default(),
-        answer: Value::from_safe_string(markdown::html(&first_words(&text), 0)),
-        link: format!("{name}/{linked}"),
-        is_compared: folder.plan().is_ok() && !folder.is_calibration(),
-        name,
-    })
+    let machine = known(folder.conditions().ok(), "", |Conditions { host, .. }| {
+        format!("{}, {} cores", host.processor_name(), host.cores)
+    });
+    let answer = Value::from_safe_string(markdown::html(&first_words(&text), 0));
+    let link = format!("{name}/{linked}");
+    // `just compare` reads these.
+    let is_compared = folder.plan().is_ok() && !folder.is_calibration();
+    Ok(context! { name => &*name, date, campaign, machine, answer, link, is_compared })
 }
 
 /// The first item or sentence below the headline; empty where a table stands there.

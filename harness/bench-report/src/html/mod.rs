@@ -10,7 +10,8 @@ mod trials;
 mod zoom;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use base64::Engine;
@@ -21,6 +22,7 @@ use sha2::{Digest, Sha256};
 
 use super::Run;
 use super::charts::{self, Chart};
+use super::format::{joined, known};
 use bench_model::results::{RunFolder, unpack_stages};
 use sections::{Part, Section, Tab};
 
@@ -77,32 +79,30 @@ fn page(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)], has_index
     let trials = trials::trials(folder)?;
     let mut drawer = Drawer { drawn, shown: 0, has_zoom: false };
     let mut tabs = Vec::new();
-    for tab in Tab::ALL {
+    for (tab, name) in Tab::ALL {
         let of_tab = report.sections.iter().filter(|section| section.tab == tab);
         let html = of_tab.map(|section| drawer.section(section)).collect::<Result<String>>()?;
-        let has_trials = tab == Tab::Trials && trials.len() > 0;
+        let has_trials = tab == Tab::Trials && trials.is_some();
         if !html.is_empty() || has_trials {
-            let (id, name) = tab.names();
-            tabs.push(context! { id, name, html => Value::from_safe_string(html), has_trials });
+            let (id, html) = (Value::from(Serde(tab)), Value::from_safe_string(html));
+            tabs.push(context! { id, name, html, has_trials });
         }
     }
     let why = Value::from_safe_string(markdown::html(&report.why, 0));
     let scripts: Vec<&str> = if drawer.has_zoom { vec![UPLOT, SCRIPT] } else { vec![SCRIPT] };
     let zoom_style = if drawer.has_zoom { UPLOT_STYLE } else { "" };
     let style = format!("{zoom_style}\n{}{STYLE}", charts::page_style());
-    render(
-        include_str!("assets/page.html"),
-        &style,
-        &scripts,
-        context! {
-            title => report.title,
-            name => folder.name(),
-            why,
-            tabs,
-            trials => Value::from(Serde(&trials)),
-            has_index,
-        },
-    )
+    let (title, name) = (report.title, folder.name());
+    let values = context! { title, name, why, tabs, trials, has_index };
+    render(include_str!("assets/page.html"), &style, &scripts, values)
+}
+
+/// What a folder holds, by name.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    Ok(paths)
 }
 
 /// Puts charts into a page.
@@ -116,12 +116,9 @@ struct Drawer<'a> {
 impl Drawer<'_> {
     fn section(&mut self, section: &Section) -> Result<String> {
         let heading = &section.heading;
-        let mut out = match heading.as_str() {
-            "" => String::new(),
-            heading => markdown::html(&format!("## {heading}\n"), 1),
-        };
         // Below the name of the tab itself no rank is left out.
         let deeper = usize::from(!heading.is_empty());
+        let mut out = if deeper == 0 { String::new() } else { markdown::html(&format!("## {heading}\n"), 1) };
         for part in &section.parts {
             out += &match part {
                 Part::Text(text) => markdown::html(text, deeper),
@@ -138,18 +135,16 @@ impl Drawer<'_> {
         };
         self.shown += 1;
         let svg = charts::inline(chart, &format!("chart-{}", self.shown), alt);
-        let zoom = match zoom::zoom(chart) {
-            None => String::new(),
-            Some(zoom) => {
-                self.has_zoom = true;
-                // Nothing in it may end the element.
-                let data = serde_json::to_string(&zoom)?.replace('<', "\\u003c");
-                format!(
-                    "<details class=\"zoom\" hidden><summary>Zoom into the lines</summary></details>\n\
-                     <script type=\"application/json\">{data}</script>\n"
-                )
-            }
-        };
+        let zoom = zoom::zoom(chart).map(|zoom| serde_json::to_string(&zoom)).transpose()?;
+        self.has_zoom |= zoom.is_some();
+        let zoom = known(zoom, "", |data| {
+            // Nothing in it may end the element.
+            let data = data.replace('<', "\\u003c");
+            format!(
+                "<details class=\"zoom\" hidden><summary>Zoom into the lines</summary></details>\n\
+                 <script type=\"application/json\">{data}</script>\n"
+            )
+        });
         Ok(format!("<figure>\n{svg}{zoom}</figure>\n"))
     }
 }
@@ -159,20 +154,17 @@ impl Drawer<'_> {
 fn render(template: &str, style: &str, scripts: &[&str], values: Value) -> Result<String> {
     let hash =
         |script: &&str| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(script.as_bytes())));
-    let hashes: Vec<String> = scripts.iter().map(hash).collect();
+    let hashes = joined(scripts.iter().map(hash), " ");
     let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src {}; base-uri 'none'; form-action 'none'",
-        hashes.join(" ")
+        "default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'; form-action 'none'"
     );
-    let scripts: Vec<Value> =
-        scripts.iter().map(|script| Value::from_safe_string((*script).to_owned())).collect();
+    let safe = |text: &str| Value::from_safe_string(text.to_owned());
+    let (scripts, style): (Vec<Value>, Value) =
+        (scripts.iter().map(|script| safe(script)).collect(), safe(style));
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    let page = environment.render_str(
-        template,
-        context! { policy, style => Value::from_safe_string(style.to_owned()), scripts, ..values },
-    );
+    let page = environment.render_str(template, context! { policy, style, scripts, ..values });
     page.context("can't fill a page's template")
 }
 

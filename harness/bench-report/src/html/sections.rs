@@ -2,8 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
+use crate::format::grouped;
+
 /// The tabs of a page, in their order. A page has those that something stands in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Tab {
     Answer,
     Curves,
@@ -17,32 +22,18 @@ pub(super) enum Tab {
 }
 
 impl Tab {
-    pub const ALL: [Self; 9] = [
-        Self::Answer,
-        Self::Curves,
-        Self::Latency,
-        Self::Resources,
-        Self::Thresholds,
-        Self::Why,
-        Self::Details,
-        Self::Trials,
-        Self::Environment,
+    /// Each with its name on the page.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Answer, "Answer"),
+        (Self::Curves, "Curves"),
+        (Self::Latency, "Latency"),
+        (Self::Resources, "Resources"),
+        (Self::Thresholds, "Thresholds and causes"),
+        (Self::Why, "Why"),
+        (Self::Details, "Details"),
+        (Self::Trials, "Every trial"),
+        (Self::Environment, "Environment"),
     ];
-
-    /// Its name in addresses, and on the page.
-    pub const fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Answer => ("answer", "Answer"),
-            Self::Curves => ("curves", "Curves"),
-            Self::Latency => ("latency", "Latency"),
-            Self::Resources => ("resources", "Resources"),
-            Self::Thresholds => ("thresholds", "Thresholds and causes"),
-            Self::Why => ("why", "Why"),
-            Self::Details => ("details", "Details"),
-            Self::Trials => ("trials", "Every trial"),
-            Self::Environment => ("environment", "Environment"),
-        }
-    }
 
     /// Where a section of a report stands. One that is not known here stands in the details.
     fn of(heading: &str, workloads: &BTreeSet<&str>) -> Self {
@@ -158,39 +149,27 @@ fn section(heading: String, lines: &[&str], workloads: &BTreeSet<&str>) -> Vec<S
         let heading = if heading == HEADLINE { String::new() } else { heading };
         return vec![Section { tab, heading, parts }];
     }
-    let mut sections: Vec<Section> = Vec::new();
     let mut tab = tab;
-    for part in parts {
+    let placed = parts.into_iter().map(|part| {
         if let Part::Picture { file, .. } = &part {
             tab = Tab::of_picture(file);
         }
-        match sections.iter_mut().find(|section| section.tab == tab) {
-            Some(section) => section.parts.push(part),
-            None => sections.push(Section { tab, heading: String::new(), parts: vec![part] }),
-        }
-    }
-    sections
+        (tab, part)
+    });
+    let section = |(tab, parts)| Section { tab, heading: String::new(), parts };
+    grouped(placed).into_iter().map(section).collect()
 }
 
 fn parts(lines: &[&str]) -> Vec<Part> {
-    let mut parts = Vec::new();
-    let mut text = String::new();
-    let end = |text: &mut String, parts: &mut Vec<Part>| {
-        let whole = std::mem::take(text);
-        if !whole.trim().is_empty() {
-            parts.push(Part::Text(whole));
-        }
-    };
+    let mut parts: Vec<Part> = Vec::new();
     for line in lines {
-        match picture(line) {
-            Some(picture) => {
-                end(&mut text, &mut parts);
-                parts.push(picture);
-            }
-            None => text += &format!("{line}\n"),
+        match (picture(line), parts.last_mut()) {
+            (Some(picture), _) => parts.push(picture),
+            (None, Some(Part::Text(text))) => *text += &format!("{line}\n"),
+            (None, _) => parts.push(Part::Text(format!("{line}\n"))),
         }
     }
-    end(&mut text, &mut parts);
+    parts.retain(|part| !matches!(part, Part::Text(text) if text.trim().is_empty()));
     parts
 }
 

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
+use minijinja::context;
+use minijinja::value::Serde;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,15 +17,6 @@ use bench_model::results::{Conditions, RunFolder};
 
 /// Pages of runs with more of raw values leave these to the files of the run, in bytes.
 const MOST_RAW: usize = 500_000;
-
-/// The table of all trials.
-#[derive(Debug, Serialize)]
-pub(super) struct Trials {
-    rows: Vec<Row>,
-    /// Whether a part of the run has a name.
-    has_parts: bool,
-    has_raw: bool,
-}
 
 /// One trial.
 #[derive(Debug, Serialize)]
@@ -58,24 +51,18 @@ impl Cell {
     }
 }
 
-impl Trials {
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-}
-
-/// The trials that have an observation, in the order in which they ran; those of runs inside a run behind its own.
+/// The table of all trials that have an observation, in the order in which they ran; those of runs inside a run behind
+/// its own. None where there are none.
 ///
 /// # Errors
 /// A file of the run can't be read.
-pub(super) fn trials(folder: &RunFolder) -> Result<Trials> {
+pub(super) fn trials(folder: &RunFolder) -> Result<Option<minijinja::Value>> {
     let mut rows = Vec::new();
     of_folder(folder, "", None, &mut rows)?;
     let has_raw = rows.iter().map(|row| row.raw.len()).sum::<usize>() <= MOST_RAW;
-    if !has_raw {
-        rows.iter_mut().for_each(|row| row.raw.clear());
-    }
-    Ok(Trials { has_parts: rows.iter().any(|row| !row.part.is_empty()), has_raw, rows })
+    let has_parts = rows.iter().any(|row| !row.part.is_empty());
+    Ok((!rows.is_empty())
+        .then(|| context! { rows => minijinja::Value::from(Serde(rows)), has_parts, has_raw }))
 }
 
 fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &mut Vec<Row>) -> Result<()> {
@@ -96,13 +83,9 @@ fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &
         let whole = format!("{print} | sed -n {line}p");
         rows.push(row(&run, part, whole, &observation)?);
     }
-    let entries =
-        std::fs::read_dir(&folder.0).with_context(|| format!("can't read {}", folder.0.display()))?;
-    let mut inner: Vec<_> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect();
-    inner.sort();
-    for path in inner {
-        let inner = RunFolder(path);
+    let mut inner = super::entries(&folder.0)?;
+    inner.retain(|path| path.is_dir());
+    for inner in inner.into_iter().map(RunFolder) {
         let name = inner.name();
         let part = if part.is_empty() { name } else { format!("{part}/{name}") };
         of_folder(&inner, &part, Some(conditions), rows)?;
@@ -112,18 +95,14 @@ fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &
 
 fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Result<Row> {
     let Observation { trial, outcome, .. } = observation;
-    let figure = |figure: Figure| {
-        outcome.sample().and_then(|sample| sample.figure(figure)).filter(|value| value.is_finite())
-    };
-    let paired =
-        trial.beside.as_ref().map_or_else(String::new, |other| format!(" paired with {}", run.label(other)));
+    let figure = |figure| outcome.sample()?.figure(figure).filter(|value: &f64| value.is_finite());
     // Measured, and counted nowhere.
     let spoiled = || outcome.sample().and_then(invalid_reason).map(|reason| format!("invalid: {reason}"));
     Ok(Row {
         part: part.to_owned(),
         number: trial.number,
         block: trial.block,
-        server: format!("{}{paired}", run.label(&trial.server)),
+        server: run.label(&trial.server).to_owned() + &run.paired(trial.beside.as_ref()),
         request: trial.workload.clone(),
         load: Cell { text: load(trial.level()), value: Some(trial.level().amount().into()) },
         rate: Cell::of(figure(Figure::RequestsPerSecond), thousands),

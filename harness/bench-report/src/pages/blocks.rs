@@ -11,10 +11,12 @@
 //!
 //! A block of `nothing yet` says that it was not measured yet.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{Aliases, Difference, Page, Sources, Spliced, line_of, older};
-use crate::format::list;
+use crate::format::{distinct, joined, known, list};
 use crate::{Run, answer, headline, pooled, why};
 use bench_analysis::answer::{Answer, Topic};
 use bench_model::results::Conditions;
@@ -91,15 +93,11 @@ pub(super) fn splice(page: &Page, aliases: &Aliases, sources: &Sources) -> Resul
     for block in blocks(text)? {
         let line = line_of(text, block.content.start);
         let content = match block.kind {
+            // One line or none, as a paragraph of its own either way.
             "servers" => older::content(page, aliases, sources),
-            _ => content(&block, aliases, sources),
+            _ => content(&block, aliases, sources).map(|content| format!("\n{}\n\n", content.trim_end())),
         };
         let content = content.with_context(|| format!("line {}", line - 1))?;
-        let content = match block.kind {
-            // One line or none, as a paragraph of its own either way.
-            "servers" => content,
-            _ => format!("\n{}\n\n", content.trim_end()),
-        };
         let printed = &text[block.content.clone()];
         if printed != content {
             differences.push(first_difference(printed, &content, line));
@@ -122,8 +120,7 @@ fn first_difference(printed: &str, recomputed: &str, line: usize) -> Difference 
             (Some((_, a)), Some((_, b))) if a == b => {}
             (a, b) => {
                 let offset = a.or(b).map_or(0, |(offset, _)| offset);
-                let text =
-                    |side: Option<(usize, &str)>| side.map_or_else(String::new, |(_, line)| line.to_owned());
+                let text = |side: Option<(usize, &str)>| known(side, "", |(_, line)| line.to_owned());
                 return Difference { line: line + offset, printed: text(a), recomputed: text(b) };
             }
         }
@@ -182,13 +179,11 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     let names = links.iter().map(|alias| aliases.run(alias)).collect::<Result<Vec<&str>>>()?;
     let runs = names.iter().map(|name| sources.run(name)).collect::<Result<Vec<Run>>>()?;
     let answer = answer::of_runs(&sources.pooled()?, &runs, (alias, &links))?;
-    let mut days: Vec<String> = Vec::new();
-    for name in &names {
-        days.extend(sources.older(name)?.filter(|day| !days.contains(day)));
-    }
-    let mark = match days.as_slice() {
-        [] => String::new(),
-        days => format!(" **Some are of servers of {}**, not today's.", days.join(", ")),
+    let days = names.iter().map(|name| sources.older(name)).collect::<Result<Vec<_>>>()?;
+    let days = list(distinct(days.into_iter().flatten()));
+    let mark = match days.is_empty() {
+        true => days,
+        false => format!(" **Some are of servers of {days}**, not today's."),
     };
     Ok(format!(
         "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: with three or more runs on a \
@@ -202,44 +197,32 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
 
 /// Which processors an answer is true of.
 fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
-    let mut machines: Vec<String> = Vec::new();
-    for run in runs {
-        let host = &run.conditions.host;
-        let machine = format!("{} cores of {}", host.cores, host.processor_name());
-        if !machines.contains(&machine) {
-            machines.push(machine);
-        }
-    }
-    ensure!(!machines.is_empty(), "an answer names its runs");
-    let here = machines.join(", or ");
+    let here = joined(distinct(runs.iter().map(|run| machine(&run.conditions))), ", or ");
+    ensure!(!here.is_empty(), "an answer names its runs");
     let of_cpu = answer.rows.iter().filter(|row| row.topic == Topic::Cpu);
-    let mut processors: Vec<&str> =
+    let processors: BTreeSet<&str> =
         of_cpu.flat_map(|row| &row.models).map(|model| model.processor.as_str()).collect();
-    processors.sort_unstable();
-    processors.dedup();
-    Ok(match processors.as_slice() {
-        [] => format!(
+    Ok(match processors.len() {
+        0 => format!(
             "All figures are of {here}, which server and load generator share. **Other processors were not \
              measured**, and ratios may differ there."
         ),
         several => format!(
-            "CPU per request was measured on {} processors ({}). A range runs from the lowest \
-             processor's mean to the highest one's, and is no interval of 95 %. Rates, latencies and memory are \
-             figures of {here} alone, which server and load generator share; **on another processor they differ**.",
-            several.len(),
-            list(several.iter().map(|processor| answer::short(processor)))
+            "CPU per request was measured on {several} processors ({}). A range runs from the lowest processor's mean \
+             to the highest one's, and is no interval of 95 %. Rates, latencies and memory are figures of {here} \
+             alone, which server and load generator share; **on another processor they differ**.",
+            joined(processors, "; ")
         ),
     })
 }
 
+fn machine(Conditions { host, .. }: &Conditions) -> String {
+    format!("{} cores of {}", host.cores, host.processor_name())
+}
+
 fn source(run: &str, folder: &str, conditions: &Conditions) -> String {
-    let host = &conditions.host;
-    let command = &conditions.command;
-    format!(
-        "From [results/{run}]({folder}/report.md), made by `{command}` on {} cores of {}.",
-        host.cores,
-        host.processor_name()
-    )
+    let (command, machine) = (&conditions.command, machine(conditions));
+    format!("From [results/{run}]({folder}/report.md), made by `{command}` on {machine}.")
 }
 
 /// What stands behind what a run of other servers than today's shows; nothing where they are today's.

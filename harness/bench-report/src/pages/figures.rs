@@ -8,7 +8,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Aliases, Difference, Page, Sources, Spliced, blocks, line_of, pointer};
+use crate::format::joined;
+
+use super::{Aliases, Difference, Page, Sources, Spliced, blocks, enclosed, line_of, pointer};
 
 /// What begins a figure's file.
 pub(super) const HEADER: &str = "# The figures in the sentences of the page of the same name, in its order. `just \
@@ -139,17 +141,7 @@ impl Prose {
     fn of(page: &str) -> Result<Self> {
         let mut left_out: Vec<Range<usize>> =
             blocks::blocks(page)?.into_iter().map(|block| block.content).collect();
-        for (begin, end) in [("<!--", "-->"), ("\n```", "\n```")] {
-            let mut at = 0;
-            while let Some(start) = page[at..].find(begin).map(|offset| at + offset) {
-                let inner = start + begin.len();
-                let length = page[inner..].find(end);
-                let length = length
-                    .with_context(|| format!("line {}: {} has no end", line_of(page, start), begin.trim()))?;
-                at = inner + length + end.len();
-                left_out.push(start..at);
-            }
-        }
+        left_out.extend(enclosed(page, &[("<!--", "-->"), ("\n```", "\n```")])?);
         left_out.sort_by_key(|range| range.start);
         let mut prose = Self { text: String::new(), at: Vec::new() };
         let mut next = left_out.iter().peekable();
@@ -191,7 +183,7 @@ impl Prose {
 }
 
 fn collapse(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    joined(text.split_whitespace(), " ")
 }
 
 fn value(figure: &Figure, aliases: &Aliases, sources: &Sources) -> Result<String> {

@@ -14,6 +14,7 @@ mod sources;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -22,6 +23,8 @@ pub use figures::Figure;
 pub use prose::{Unbound, unbound};
 pub use sources::Sources;
 
+use super::format::list;
+use super::html::entries;
 use super::pooled;
 
 /// What an alias of a page stands for.
@@ -91,8 +94,7 @@ impl Aliases {
     /// The page does not define it.
     pub fn get(&self, name: &str) -> Result<&Quoted> {
         self.by_name.get(name).with_context(|| {
-            let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
-            format!("[{name}] is not defined; the page defines: {}", known.join(", "))
+            format!("[{name}] is not defined; the page defines: {}", list(self.by_name.keys()))
         })
     }
 
@@ -207,13 +209,28 @@ pub fn answered_by(text: &str) -> Result<Vec<String>> {
 /// # Errors
 /// The folder `docs` can't be read.
 pub fn paths(root: &Path) -> Result<Vec<PathBuf>> {
-    let docs = root.join("docs");
-    let entries = fs::read_dir(&docs).with_context(|| format!("can't read {}", docs.display()))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut paths = entries(&root.join("docs"))?;
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
     paths.push(root.join("README.md"));
     paths.sort();
     Ok(paths)
+}
+
+/// Where the parts of a text stand that begin and end so, in bytes.
+fn enclosed(text: &str, marks: &[(&str, &str)]) -> Result<Vec<Range<usize>>> {
+    let mut found = Vec::new();
+    for (begin, end) in marks {
+        let mut at = 0;
+        while let Some(start) = text[at..].find(begin).map(|offset| at + offset) {
+            let inner = start + begin.len();
+            let length = text[inner..].find(end);
+            let length = length
+                .with_context(|| format!("line {}: {} has no end", line_of(text, start), begin.trim()))?;
+            at = inner + length + end.len();
+            found.push(start..at);
+        }
+    }
+    Ok(found)
 }
 
 /// The line of a text in which a byte stands, from 1.

@@ -8,6 +8,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{Aliases, Difference, Page, Quoted, Sources, Spliced, blocks, line_of, pointer};
+use crate::format::{joined, list};
 
 const BEGIN: &str = "<!-- servers of this page -->";
 const END: &str = "<!-- end of servers -->";
@@ -56,12 +57,10 @@ pub(super) fn content(page: &Page, aliases: &Aliases, sources: &Sources) -> Resu
     if by_day.is_empty() {
         return Ok(String::new());
     }
-    let days = by_day.into_iter().map(|((_, day), aliases)| {
-        let links: Vec<String> = aliases.iter().map(|alias| format!("[{alias}]")).collect();
-        format!("{day} ({})", links.join(", "))
-    });
-    let days: Vec<String> = days.collect();
-    Ok(format!("Sentences and charts here use runs of **servers of {}**, not today's.\n", days.join("; of ")))
+    let links = |aliases: &[String]| list(aliases.iter().map(|alias| format!("[{alias}]")));
+    let days = by_day.into_iter().map(|((_, day), aliases)| format!("{day} ({})", links(&aliases)));
+    let days = joined(days, "; of ");
+    Ok(format!("Sentences and charts here use runs of **servers of {days}**, not today's.\n"))
 }
 
 /// A page without this block, whose links are no use of a run.
@@ -74,7 +73,7 @@ fn without_block(text: &str) -> String {
 
 /// The runs behind a figure that was pooled; none where the pointer fits nothing, which is named elsewhere.
 fn pooled(pointer: &str, sources: &Sources) -> Vec<String> {
-    let group = pointer.split('/').take(2).collect::<Vec<_>>().join("/");
+    let group = joined(pointer.split('/').take(2), "/");
     let Ok(all) = sources.json(&Quoted::Pooled, None) else { return Vec::new() };
     let Ok(group) = pointer::find(&all, &group) else { return Vec::new() };
     let list = |of: &Value, field: &str| of.get(field).and_then(Value::as_array).cloned().unwrap_or_default();

@@ -62,7 +62,7 @@ pub(super) fn print(value: &Value, format: &str) -> Result<String> {
         return value.as_str().map(str::to_owned).with_context(|| format!("{value} is no text"));
     }
     let number: Box<dyn Fn(f64) -> String> = match format {
-        "ratio" => return in_ratio(value),
+        "ratio" => Box::new(in_ratio),
         "count" => Box::new(thousands),
         "significant" => Box::new(significant),
         "us" => Box::new(time_us),
@@ -81,19 +81,15 @@ pub(super) fn print(value: &Value, format: &str) -> Result<String> {
     Ok(match shape(value)? {
         Shape::Number(value) => number(value),
         Shape::Interval(low, high) => format!("[{}, {}]", number(low), number(high)),
+        // Its interval has as many decimals as the ratio itself.
+        Shape::Estimate(value) if format == "ratio" => ratio(value),
         Shape::Estimate(value) => estimate(value, number),
     })
 }
 
-/// A ratio has decimals by how near to 1 it is; its interval has as many.
-fn in_ratio(value: &Value) -> Result<String> {
-    let bare = |value: f64| ratio(Estimate { value, interval: Some((value, value)) });
-    let first = |text: String| text.split_once(' ').map_or(text.clone(), |(first, _)| first.to_owned());
-    Ok(match shape(value)? {
-        Shape::Number(value) => first(bare(value)),
-        Shape::Interval(low, high) => format!("[{}, {}]", first(bare(low)), first(bare(high))),
-        Shape::Estimate(value) => ratio(value),
-    })
+/// A ratio has decimals by how near to 1 it is.
+fn in_ratio(value: f64) -> String {
+    ratio(Estimate { value, interval: None }).split(' ').take(1).collect()
 }
 
 enum Shape {

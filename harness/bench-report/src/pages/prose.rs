@@ -7,9 +7,10 @@
 //! -->`; behind a heading it holds for all below that heading. Numbers in words are not found, nor are small whole
 //! numbers without a unit.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
-use super::{Page, blocks, figures, line_of};
+use super::{Page, blocks, enclosed, figures};
+use crate::format::joined;
 
 /// Why a paragraph's numbers are not ours to measure.
 const EXEMPT: &str = "<!-- not measured: ";
@@ -41,14 +42,9 @@ pub struct Unbound {
 pub fn unbound(page: &Page) -> Result<Vec<Unbound>> {
     let exempt = exempt_lines(&page.text)?;
     let masked = mask(page)?;
-    let mut found = Vec::new();
-    for (index, line) in masked.lines().enumerate() {
-        if exempt[index] {
-            continue;
-        }
-        found.extend(numbers(line).map(|figure| Unbound { line: index + 1, figure }));
-    }
-    Ok(found)
+    let lines = (1..).zip(masked.lines()).zip(exempt).filter(|(_, is_exempt)| !is_exempt);
+    let found = lines.flat_map(|((line, text), _)| numbers(text).map(move |figure| Unbound { line, figure }));
+    Ok(found.collect())
 }
 
 /// By line, whether an exemption holds there.
@@ -84,30 +80,15 @@ fn mask(page: &Page) -> Result<String> {
         blank(block.content);
     }
     figures::places(page)?.into_iter().for_each(&mut blank);
-    for (begin, end) in [("<!--", "-->"), ("\n```", "\n```"), ("](", ")")] {
-        let mut at = 0;
-        while let Some(offset) = text[at..].find(begin) {
-            let start = at + offset;
-            let inner = start + begin.len();
-            let length = text[inner..]
-                .find(end)
-                .with_context(|| format!("line {}: {} has no end", line_of(text, start), begin.trim()))?;
-            at = inner + length + end.len();
-            blank(start..at);
-        }
-    }
+    enclosed(text, &[("<!--", "-->"), ("\n```", "\n```"), ("](", ")")])?.into_iter().for_each(blank);
     let mut text = String::from_utf8(bytes)?;
     // Code in a sentence ends on its own line or the next one; a single backtick is none.
     while let Some((start, end)) = code_span(&text) {
         let code: String = text[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
         text.replace_range(start..end, &code);
     }
-    let is_definition = |line: &&str| line.starts_with('[') && line.contains("]: ");
-    Ok(text
-        .split('\n')
-        .map(|line| if is_definition(&line) { "" } else { line })
-        .collect::<Vec<_>>()
-        .join("\n"))
+    let is_definition = |line: &str| line.starts_with('[') && line.contains("]: ");
+    Ok(joined(text.split('\n').map(|line| if is_definition(line) { "" } else { line }), "\n"))
 }
 
 fn code_span(text: &str) -> Option<(usize, usize)> {

@@ -17,28 +17,34 @@ use bench_model::provenance;
 use bench_model::results::{RATES_FOLDER, RunFolder, SIZES, SLO, SUMMARY, THRESHOLD, unpack_stages};
 
 /// A folder of runs, and what was read of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Sources {
     results: PathBuf,
     /// The repository, whose servers are today's.
     root: PathBuf,
-    fingerprints: RefCell<BTreeMap<Vec<String>, Option<String>>>,
-    changed: RefCell<BTreeMap<String, Vec<String>>>,
-    reports: RefCell<BTreeMap<String, Rc<str>>>,
-    files: RefCell<BTreeMap<PathBuf, Rc<Value>>>,
+    fingerprints: Known<Vec<String>, Option<String>>,
+    changed: Known<String, Vec<String>>,
+    reports: Known<String, Rc<str>>,
+    files: Known<PathBuf, Rc<Value>>,
+}
+
+/// What was worked out already.
+type Known<K, V> = RefCell<BTreeMap<K, V>>;
+
+/// What is known, or is worked out now.
+fn once<K: Ord, V: Clone>(known: &Known<K, V>, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
+    if let Some(known) = known.borrow().get(&key) {
+        return Ok(known.clone());
+    }
+    let made = make()?;
+    known.borrow_mut().insert(key, made.clone());
+    Ok(made)
 }
 
 impl Sources {
     /// The runs of a folder, and the repository whose servers are today's.
     pub fn new(results: &Path, root: &Path) -> Self {
-        Self {
-            results: results.to_owned(),
-            root: root.to_owned(),
-            fingerprints: RefCell::default(),
-            changed: RefCell::default(),
-            reports: RefCell::default(),
-            files: RefCell::default(),
-        }
+        Self { results: results.to_owned(), root: root.to_owned(), ..Self::default() }
     }
 
     /// The servers of a run that are not built from what the repository has now: all that are, where the run does not
@@ -47,12 +53,7 @@ impl Sources {
     /// # Errors
     /// The run can't be read.
     pub fn changed_servers(&self, run: &str) -> Result<Vec<String>> {
-        if let Some(known) = self.changed.borrow().get(run) {
-            return Ok(known.clone());
-        }
-        let changed = self.find_changed(run)?;
-        self.changed.borrow_mut().insert(run.to_owned(), changed.clone());
-        Ok(changed)
+        once(&self.changed, run.to_owned(), || self.find_changed(run))
     }
 
     fn find_changed(&self, run: &str) -> Result<Vec<String>> {
@@ -84,9 +85,8 @@ impl Sources {
 
     /// The fingerprint of what a command would build now; none where that is unknown.
     fn fingerprint(&self, build: &[String]) -> Option<String> {
-        let mut known = self.fingerprints.borrow_mut();
         let compute = || Some(provenance::sources(build, &self.root).ok()??.fingerprint);
-        known.entry(build.to_vec()).or_insert_with(compute).clone()
+        once(&self.fingerprints, build.to_vec(), || Ok(compute())).ok().flatten()
     }
 
     /// When the servers of a run were measured, where they are not today's: `22 November 2026`.
@@ -114,20 +114,17 @@ impl Sources {
 
     /// A run's report, worked out from its observations and not read from its file.
     pub(super) fn report(&self, run: &str) -> Result<Rc<str>> {
-        if let Some(known) = self.reports.borrow().get(run) {
-            return Ok(Rc::clone(known));
-        }
-        let folder = RunFolder::open(&self.results.join(run))?;
-        let text = if folder.is_calibration() {
-            crate::calibration::markdown(&folder)?
-        } else if folder.is_why() {
-            crate::why::markdown(&WhyRun::load(&folder)?)
-        } else {
-            crate::markdown(&Run::load(&folder)?, false)
-        };
-        let text: Rc<str> = text.into();
-        self.reports.borrow_mut().insert(run.to_owned(), Rc::clone(&text));
-        Ok(text)
+        once(&self.reports, run.to_owned(), || {
+            let folder = self.folder(run)?;
+            let text = if folder.is_calibration() {
+                crate::calibration::markdown(&folder)?
+            } else if folder.is_why() {
+                crate::why::markdown(&WhyRun::load(&folder)?)
+            } else {
+                crate::markdown(&Run::load(&folder)?, false)
+            };
+            Ok(text.into())
+        })
     }
 
     /// What was pooled of all runs.
@@ -150,21 +147,15 @@ impl Sources {
     }
 
     fn file(&self, path: &Path) -> Result<Rc<Value>> {
-        if let Some(known) = self.files.borrow().get(path) {
-            return Ok(Rc::clone(known));
-        }
-        let value = match path.parent().filter(|_| path.ends_with(SUMMARY)) {
-            Some(folder) => summary(&RunFolder::open(folder)?)?,
-            None => {
-                unpack_stages(path)?;
-                let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                RunFolder(folder).read_json(&name)?
+        let folder = path.parent().unwrap_or(Path::new("."));
+        once(&self.files, path.to_owned(), || {
+            if path.ends_with(SUMMARY) {
+                return Ok(Rc::new(summary(&RunFolder::open(folder)?)?));
             }
-        };
-        let value = Rc::new(value);
-        self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&value));
-        Ok(value)
+            unpack_stages(path)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Ok(Rc::new(RunFolder(folder.to_owned()).read_json(&name)?))
+        })
     }
 }
 
