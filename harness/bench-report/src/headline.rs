@@ -1,7 +1,6 @@
 //! The headline: who is faster, by how much, how sure that is, and what must be known before it is believed.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use super::format::{
     PAIRED_RATIOS, Table, at, bullets, count, dash, joined, known, list, load, percent, ratio, thousands,
@@ -35,13 +34,11 @@ pub fn so_far(run: &Run) -> String {
         + &missing(run)
         + &known(answer::of(run), "", |answer| answer::markdown(&answer))
         + &reference::headline(run);
-    let views = views::headline(run);
-    if !views.is_empty() {
-        return first + &views;
-    }
-    let long = soak::headline(run);
-    if !long.is_empty() {
-        return first + &long;
+    for own in [views::headline, soak::headline] {
+        let said = own(run);
+        if !said.is_empty() {
+            return first + &said;
+        }
     }
     if open_loop::of(run).is_some() {
         return first + &open_loop::headline(run);
@@ -174,7 +171,10 @@ fn missing(run: &Run) -> String {
         return String::new();
     }
     let missing = pairs(run).filter(|(.., pair)| pair.is_none()).map(|(server, over, workload, level, _)| {
-        let why = not_compared(&run.summary, [&server, &over], workload, level);
+        let Summary { failed, invalid, .. } = &run.summary;
+        let failed = failed.iter().filter(|trial| trial.workload == workload && trial.level == level);
+        let invalid = invalid.iter().filter(|trial| trial.workload == workload && trial.level == level);
+        let why = invalid_trials::why_none([&server, &over], failed, invalid);
         let (server, over) = (run.label(&server), run.label(&over));
         format!("{}: {server} and {over} are **not compared**: {why}.", at(workload, level))
     });
@@ -219,44 +219,32 @@ pub(super) fn verdicts(run: &Run) -> String {
     format!("{}\n{PAIRED_RATIOS}{duets} The margin is {}.\n", table.markdown(), run.plan.campaign.margin)
 }
 
-/// Why a pair has no ratio at a load.
-fn not_compared(summary: &Summary, pair: [&str; 2], workload: &str, level: Level) -> String {
-    let failed = summary.failed.iter().filter(|trial| trial.workload == workload && trial.level == level);
-    let invalid = summary.invalid.iter().filter(|trial| trial.workload == workload && trial.level == level);
-    invalid_trials::why_none(pair, failed, invalid)
-}
-
 /// What must be read before any figure.
 pub(super) fn warnings(run: &Run) -> String {
-    let mut out = String::new();
     let wrong = run.failed().filter(|trial| trial.kind.wrong_answer).map(|trial| run.label(&trial.server));
     let wrong = list(wrong.collect::<BTreeSet<&str>>());
-    if !wrong.is_empty() {
-        let _ = writeln!(
-            out,
+    let wrong = (!wrong.is_empty()).then(|| {
+        format!(
             "> **Wrong answers: {wrong}.** A server that answers wrongly is not timed; what it answered stands under \
-             \"What failed\".\n"
-        );
-    }
-    out.push_str(&invalid_trials::warnings(run));
+             \"What failed\".\n\n"
+        )
+    });
     let cores = run.conditions.host.cores as f64;
     let used =
         |cell: &Cell| cell.figure(Figure::BusiestClientCores).is_some_and(|of| of.value > BUSY_TOOL * cores);
     let busy = run.summary.cells.iter().filter(|cell| used(cell));
     let busy = list(busy.map(|cell| format!("{}, {}", run.cell_name(cell), cell.workload)));
-    if !busy.is_empty() {
-        let _ = writeln!(
-            out,
-            "> **A busy load tool:** it used more than {} of the machine at its busiest, so latencies may be its own: \
-             {busy}.\n",
-            percent(BUSY_TOOL)
-        );
-    }
+    let busy = (!busy.is_empty()).then(|| {
+        let share = percent(BUSY_TOOL);
+        format!(
+            "> **A busy load tool:** it used more than {share} of the machine at its busiest, so latencies may be its \
+             own: {busy}.\n\n"
+        )
+    });
     let tools = std::iter::once(&run.conditions.tool).chain(&run.conditions.open_loop_tools);
-    for caveat in tools.filter_map(Tool::caveat) {
-        let _ = writeln!(out, "> **Another load tool:** {caveat}.\n");
-    }
-    out
+    let caveats = tools.filter_map(Tool::caveat);
+    let caveats = caveats.map(|caveat| format!("> **Another load tool:** {caveat}.\n\n"));
+    wrong.into_iter().chain([invalid_trials::warnings(run)]).chain(busy).chain(caveats).collect()
 }
 
 /// What CPU time per request allows to say, in brackets behind its ratio.

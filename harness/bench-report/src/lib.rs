@@ -284,9 +284,9 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
-    let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
+    let pictures = charts::run::pictures(run)?.into_iter().chain(answer::chart(run));
     let pictures = pictures.chain(boxed::chart(run)).chain(sizes::pictures(run)).chain(views::pictures(run));
-    let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
+    let named = [("recovery.svg", charts::recovery::chart(run)), ("slo.svg", charts::slo::chart(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())
 }

@@ -36,7 +36,7 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         views::sections(run),
         folded(network::section(run)),
         known(answer::chart(run), "", |picture| picture.markdown()),
-        if answers { folded(verdicts(run)) } else { String::new() },
+        if answers { folded(headed("Verdicts", headline::verdicts(run))) } else { String::new() },
         charts_of_all(run, brief, answers || has_own_figures(run)),
         bounds(run),
         main(crossed::section(run)),
@@ -77,18 +77,17 @@ fn of_held(run: &Run) -> String {
     ])
 }
 
+/// A section under a heading; nothing where there is nothing to say.
+fn headed(heading: &str, text: String) -> String {
+    if text.is_empty() { text } else { format!("## {heading}\n\n{text}") }
+}
+
 /// A section that a reader opens, under its own heading.
 pub(super) fn folded(section: String) -> String {
     let Some(heading) = section.strip_prefix("## ").and_then(|rest| rest.lines().next()) else {
         return section;
     };
     format!("<details>\n<summary>{heading}</summary>\n\n{section}\n</details>\n")
-}
-
-/// The verdicts under a heading; nothing where nothing is compared.
-fn verdicts(run: &Run) -> String {
-    let verdicts = headline::verdicts(run);
-    if verdicts.is_empty() { verdicts } else { format!("## Verdicts\n\n{verdicts}") }
 }
 
 /// Whether its servers all run in pairs, at the same time on one core: then only CPU time compares.
@@ -100,8 +99,9 @@ fn charts(run: &Run) -> String {
     if !run.has_sweep() || is_duet(run) {
         return String::new();
     }
-    let charts = sections(charts::pictures(run).unwrap_or_default().iter().map(charts::Picture::markdown));
-    if charts.is_empty() { charts } else { format!("## Charts\n\n{charts}") }
+    let charts =
+        sections(charts::run::pictures(run).unwrap_or_default().iter().map(charts::Picture::markdown));
+    headed("Charts", charts)
 }
 
 /// Whether its question has figures of its own, so that those which every campaign has are not the answer.

@@ -90,7 +90,7 @@ pub(super) fn share_in_kernel(share: f64) -> String {
 }
 
 /// What a campaign's levels count.
-fn unit(run: &Run) -> &'static str {
+pub(super) fn unit(run: &Run) -> &'static str {
     run.plan.levels().first().map_or("connections", |level| level.unit())
 }
 

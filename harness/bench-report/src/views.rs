@@ -20,6 +20,14 @@ pub(super) use headline::headline;
 /// How an estimate without an interval ends.
 const NO_INTERVAL: &str = " [no interval]";
 
+/// What a table with rates means by held.
+const HELD: &str = "A rate is held where 99 % of its requests were sent and answered, and 99 % were sent at most 10 ms \
+    late; *held* says in how many trials.";
+
+/// How the lines of a view are fitted.
+const FITTED: &str = "Lines are fitted in each block by relative error; their two numbers are medians over blocks with \
+    95 % intervals.";
+
 /// How a figure is written.
 pub(super) fn writer(figure: Figure) -> fn(f64) -> String {
     match (figure, figure.described().1) {
@@ -127,68 +135,52 @@ pub(super) fn sections(run: &Run) -> String {
 fn section(run: &Run, number: usize, shown: &Shown) -> String {
     let view = &shown.view;
     let picture = picture(run, number, shown).map_or_else(String::new, |picture| picture.markdown() + "\n");
-    let mut notes = Vec::new();
-    if !view.over.is_empty() {
-        notes.push(format!(
-            "Ratios are over {}, all else the same: medians of per-block ratios (Hodges-Lehmann). Each interval is \
-             right by itself with 95 %; of twenty without a difference one excludes 1.",
-            in_words(run, &view.over)
-        ));
-    }
-    if !view.minus.is_empty() {
-        notes.push(format!(
-            "Differences are from {}, all else the same: medians of per-block differences, each with an interval of \
-             95 %.",
-            in_words(run, &view.minus)
-        ));
-    }
-    if !has_intervals(shown) {
-        notes.push("Medians over blocks, which are too few for intervals.".to_owned());
-    }
-    if let Some(bound) = &view.bound {
-        notes.push(format!("What arithmetic allows is {bound}."));
-    }
-    if let Some(method) = &view.method {
+    let latency = view.method.as_ref().map(|method| {
         let mixes = run.measured_workloads().filter(|workload| workload.is_mix());
         let mixes = mixes.map(|mix| format!(" {} sends: {}.", mix.name, mix.words())).collect::<String>();
         let from = if run.plan.campaign.open.is_some() { ", counted from when a call was due" } else { "" };
-        notes.push(format!("Latency is of {method} alone{from}.{mixes}"));
-    }
-    if points(shown).any(|point| point.held.is_some()) {
-        notes.push(
-            "A rate is held where 99 % of its requests were sent and answered, and 99 % were sent at most 10 ms late; \
-             *held* says in how many trials.".to_owned(),
-        );
-    }
-    if view.fit.is_some() {
-        notes.push(
-            "Lines are fitted in each block by relative error; their two numbers are medians over blocks with 95 % \
-             intervals.".to_owned(),
-        );
-    }
+        format!("Latency is of {method} alone{from}.{mixes}")
+    });
+    let notes = [
+        (!view.over.is_empty()).then(|| {
+            format!(
+                "Ratios are over {}, all else the same: medians of per-block ratios (Hodges-Lehmann). Each interval \
+                 is right by itself with 95 %; of twenty without a difference one excludes 1.",
+                in_words(run, &view.over)
+            )
+        }),
+        (!view.minus.is_empty()).then(|| {
+            format!(
+                "Differences are from {}, all else the same: medians of per-block differences, each with an interval \
+                 of 95 %.",
+                in_words(run, &view.minus)
+            )
+        }),
+        (!has_intervals(shown)).then(|| "Medians over blocks, which are too few for intervals.".to_owned()),
+        view.bound.as_ref().map(|bound| format!("What arithmetic allows is {bound}.")),
+        latency,
+        points(shown).any(|point| point.held.is_some()).then(|| HELD.to_owned()),
+        view.fit.is_some().then(|| FITTED.to_owned()),
+    ];
+    let notes = bullets(notes.into_iter().flatten());
     let lines = lines_table(run, shown);
-    format!("## {}\n\n{picture}{}{lines}\n{}", view.title, table(run, shown).markdown(), bullets(notes))
+    format!("## {}\n\n{picture}{}{lines}\n{}", view.title, table(run, shown).markdown(), notes)
 }
 
 fn table(run: &Run, shown: &Shown) -> Table {
     let view = &shown.view;
     let has_panels = shown.panels.iter().any(|panel| !panel.name.is_empty());
-    let mut headers = vec![axis(run, &view.series)];
-    if has_panels {
-        headers.insert(0, panels(run, shown));
-    }
+    let (has_over, has_minus) = (!view.over.is_empty(), !view.minus.is_empty());
+    let mut headers: Vec<String> = has_panels.then(|| panels(run, shown)).into_iter().collect();
+    headers.push(axis(run, &view.series));
     let behind = Along::named(&view.x).as_ref().and_then(behind);
     headers.extend(behind.as_ref().map(|behind| axis(run, &behind.name())));
     let text_columns = headers.len() + 1;
     headers.push(axis(run, &view.x));
     for &figure in &view.figure {
         headers.push(words(run, figure).to_owned());
-        if !view.over.is_empty() {
-            headers.push(format!("over {}", in_words(run, &view.over)));
-        }
-        if !view.minus.is_empty() {
-            headers.push(format!("above {}", in_words(run, &view.minus)));
-        }
+        headers.extend(has_over.then(|| format!("over {}", in_words(run, &view.over))));
+        headers.extend(has_minus.then(|| format!("above {}", in_words(run, &view.minus))));
     }
     if view.bound.is_some() {
         headers.extend(["allowed".to_owned(), "of it".to_owned()]);
@@ -201,21 +193,16 @@ fn table(run: &Run, shown: &Shown) -> Table {
     let has_intervals = has_intervals(shown);
     let written = |text: String| if has_intervals { text } else { text.replace(NO_INTERVAL, "") };
     let row = |(panel, series, point): Placed<'_>| {
-        let mut row = vec![series.label.clone()];
+        let mut row: Vec<String> = has_panels.then(|| panel.name.clone()).into_iter().collect();
+        row.push(series.label.clone());
         row.extend(behind.as_ref().map(|_| point.place.clone()));
         row.push(if behind.is_some() && point.x.is_none() { "-".to_owned() } else { at(shown, point) });
-        if has_panels {
-            row.insert(0, panel.name.clone());
-        }
         for figure in &view.figure {
             row.push(dash(point.figures.get(figure), |value| written(estimate(*value, writer(*figure)))));
-            if !view.over.is_empty() {
-                row.push(dash(point.ratios.get(figure), |value| written(ratio(*value))));
-            }
-            if !view.minus.is_empty() {
-                let signed = |value| signed(*figure, value);
-                row.push(dash(point.differences.get(figure), |value| written(estimate(*value, signed))));
-            }
+            let over = || dash(point.ratios.get(figure), |value| written(ratio(*value)));
+            let signed = |value: &Estimate| written(estimate(*value, |value| signed(*figure, value)));
+            row.extend(has_over.then(over));
+            row.extend(has_minus.then(|| dash(point.differences.get(figure), signed)));
         }
         if view.bound.is_some() {
             let first = view.figure.first();
@@ -283,7 +270,7 @@ pub(super) fn pictures(run: &Run) -> impl Iterator<Item = Picture> {
 fn picture(run: &Run, number: usize, shown: &Shown) -> Option<Picture> {
     let note = known(shown.view.bound.as_ref(), "", |bound| format!("A thin line is {bound}."));
     let file = format!("view-{}.svg", number + 1);
-    Some(Picture::new(file, &shown.view.title, note, charts::view(run, shown)?))
+    Some(Picture::new(file, &shown.view.title, note, charts::view::chart(run, shown)?))
 }
 
 /// Whether what an axis or a figure counts is bytes.

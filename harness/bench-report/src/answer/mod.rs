@@ -327,14 +327,10 @@ fn table(answer: &Answer, sources: &mut Sources) -> Table {
 fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: bool) -> String {
     // No line breaks between a value and its signs.
     let bound = if value.at_least { "≥\u{a0}" } else { "" };
-    let text = format!("{bound}{}", shown(row, &[server]));
+    let open = if is_open(answer, row, server) { "\u{a0}?" } else { "" };
+    let text = format!("{bound}{}{open}", shown(row, &[server]));
     // All of the best are bold, or one of them would stand next to a value that reads as better.
-    match (is_best, is_open(answer, row, server)) {
-        (true, false) => format!("**{text}**"),
-        (true, true) => format!("**{text}\u{a0}?**"),
-        (false, true) => format!("{text}\u{a0}?"),
-        (false, false) => text,
-    }
+    if is_best { format!("**{text}**") } else { text }
 }
 
 /// Whether it is open if a server differs from the baseline, and not only because the load ended before either did.

@@ -6,36 +6,31 @@
 
 mod boxed;
 mod heat;
-mod inline;
+pub(super) mod inline;
 mod named_rows;
 mod original;
-mod palette;
+pub(super) mod palette;
 mod pixels;
 mod power;
 mod quantiles;
 mod ratios;
-mod recovery;
+pub(super) mod recovery;
 mod resources;
-mod run;
+pub(super) mod run;
 mod scale;
 mod series;
-mod slo;
+pub(super) mod slo;
 mod svg;
-mod view;
+pub(super) mod view;
 mod why;
 
 pub(super) use boxed::chart as boxed;
 pub(super) use heat::{Heat, Tile};
-pub(super) use inline::inline;
-pub(super) use palette::{COLOURS, page_style, variable};
+use palette::COLOURS;
 pub(super) use power::power;
 pub(super) use ratios::{picture as ratios, pooled};
-pub(super) use recovery::chart as recovery;
-pub(super) use run::pictures;
 pub(super) use series::style;
-pub(super) use slo::chart as slo;
 pub(super) use svg::svg;
-pub(super) use view::chart as view;
 pub(super) use why::{ladder, slope};
 
 use super::format::{bytes, significant, time_us};
@@ -215,6 +210,11 @@ impl Panel {
 
     pub fn has_points(&self) -> bool {
         self.series.iter().any(|series| !series.points.is_empty())
+    }
+
+    /// Whether it has points of that style.
+    pub fn shows(&self, style: Style) -> bool {
+        self.series.iter().any(|series| series.style == style && !series.points.is_empty())
     }
 }
 

@@ -43,8 +43,7 @@ pub(crate) fn power(summary: &CalibrationSummary) -> Option<Chart> {
     let names =
         ["this harness: blocks until it is answered"].into_iter().chain(COMMON.map(|(.., name)| name));
     let key = |(place, name): (usize, &str)| (Key::Line(style(place), 2.0, Mark::Full), name.to_owned());
-    let drawn = || panels.iter().flat_map(|panel| &panel.series).filter(|series| !series.points.is_empty());
-    let is_drawn = |(place, _): &(usize, &str)| drawn().any(|series| series.style == style(*place));
+    let is_drawn = |(place, _): &(usize, &str)| panels.iter().any(|panel| panel.shows(style(*place)));
     let legend = names.enumerate().filter(is_drawn).map(key).collect();
     let y = Axis::linear("comparisons that claim a difference, %", thousands);
     let axes = [Axis::slots(x, handicaps, thousands), Axis { range: Some((0.0, 103.0)), ..y }];

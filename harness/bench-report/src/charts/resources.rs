@@ -160,6 +160,5 @@ fn chart(run: &Run, columns: &[Column], resources: &[Resource], most: usize, not
 
 fn has_line(row: &Row, key: &Key) -> bool {
     let (Row::Plot(plot), Key::Line(style, ..)) = (row, key) else { return false };
-    let mut series = plot.panels.iter().flat_map(|panel| &panel.series);
-    series.any(|series| series.style == *style && !series.points.is_empty())
+    plot.panels.iter().any(|panel| panel.shows(*style))
 }

@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use super::super::format::{at, list, thousands, time_us};
+use super::super::tables::unit;
 use super::super::{Run, original as report_original, sections, views};
 use super::series::{SeriesOf, by_workload, series, styles};
 use super::{
@@ -64,13 +65,12 @@ fn against_load(run: &Run) -> Vec<Picture> {
     // Curves show CPU and memory already.
     let open: &[AgainstLoad] = if views::show_rates(run) { &[P99] } else { &OPEN };
     let charts = if is_open { open } else { &CLOSED };
-    let (against, x) =
-        if is_open { ("the rate", "requested requests/s") } else { (unit_of(run), unit_of(run)) };
+    let (against, x) = if is_open { ("the rate", "requested requests/s") } else { (unit(run), unit(run)) };
     let picture = |(place, chart): (usize, &AgainstLoad)| {
-        let (file, title, axis, figure, unit, write) = *chart;
+        let (file, title, axis, figure, one, write) = *chart;
         let amounts = run.plan.amounts().into_iter().map(f64::from);
         let panel = |workload: &str| {
-            let series = series(run).into_iter().map(|series| of_load(run, &series, workload, figure, unit));
+            let series = series(run).into_iter().map(|series| of_load(run, &series, workload, figure, one));
             Panel::new(format!("{workload}: {title}"), series, NOTHING)
         };
         let alt = match figure {
@@ -109,11 +109,6 @@ fn rising(run: &Run) -> Vec<u32> {
     amounts
 }
 
-/// What is varied in a closed loop.
-fn unit_of(run: &Run) -> &'static str {
-    run.plan.levels().first().copied().unwrap_or_default().unit()
-}
-
 /// p99 against the rate that was achieved, a line for each server through the loads of a closed loop: where more
 /// connections bring more latency and no more rate, the server is saturated. None with fewer than three loads.
 fn latency_against_rate(run: &Run) -> Option<Picture> {
@@ -134,7 +129,7 @@ fn latency_against_rate(run: &Run) -> Option<Picture> {
     };
     let axes = [Axis::linear("successful requests/s", thousands), Axis::log("p99 latency", time_tick)];
     let loads = list(run.plan.amounts().into_iter().map(|amount| thousands(amount.into())));
-    let unit = unit_of(run);
+    let unit = unit(run);
     let note = format!(
         "Each line goes through the loads ({loads} {unit}), lowest first. Where it rises and no longer goes right, more \
          {unit} bring only waiting."

@@ -91,7 +91,7 @@ fn page(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)], has_index
     let why = Value::from_safe_string(markdown::html(&report.why, 0));
     let scripts: Vec<&str> = if drawer.has_zoom { vec![UPLOT, SCRIPT] } else { vec![SCRIPT] };
     let zoom_style = if drawer.has_zoom { UPLOT_STYLE } else { "" };
-    let style = format!("{zoom_style}\n{}{STYLE}", charts::page_style());
+    let style = format!("{zoom_style}\n{}{STYLE}", charts::palette::page_style());
     let (title, name) = (report.title, folder.name());
     let values = context! { title, name, why, tabs, trials, has_index };
     render(include_str!("assets/page.html"), &style, &scripts, values)
@@ -134,7 +134,7 @@ impl Drawer<'_> {
             return Ok(markdown::html(alt, 0));
         };
         self.shown += 1;
-        let svg = charts::inline(chart, &format!("chart-{}", self.shown), alt);
+        let svg = charts::inline::inline(chart, &format!("chart-{}", self.shown), alt);
         let zoom = zoom::zoom(chart).map(|zoom| serde_json::to_string(&zoom)).transpose()?;
         self.has_zoom |= zoom.is_some();
         let zoom = known(zoom, "", |data| {

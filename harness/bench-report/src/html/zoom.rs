@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::format::joined;
+
 use super::super::charts::{Axis, Chart, Key, Kind, Plot, Row, Series, Style};
 
 /// A chart's panels.
@@ -55,10 +57,9 @@ pub(super) fn zoom(chart: &Chart) -> Option<Zoom> {
 fn panels(plot: &Plot, x_name: &str, legend: &[(Key, String)]) -> Vec<Panel> {
     let all = plot.panels.iter().filter_map(|panel| {
         let lines: Vec<Line> = panel.series.iter().filter_map(|series| line(series, legend)).collect();
-        let title = [plot.title.as_str(), panel.title.as_str()];
-        let title: Vec<&str> = title.into_iter().filter(|part| !part.is_empty()).collect();
+        let title = joined([&plot.title, &panel.title].into_iter().filter(|part| !part.is_empty()), ": ");
         let [x, y] = &plot.axes;
-        let mut panel = Panel { title: title.join(": "), x: scale(x), y: scale(y), lines };
+        let mut panel = Panel { title, x: scale(x), y: scale(y), lines };
         if panel.x.name.is_empty() {
             panel.x.name = x_name.to_owned();
         }
@@ -90,7 +91,7 @@ fn line(series: &Series, legend: &[(Key, String)]) -> Option<Line> {
     let digits = |value: f64| format!("{value:.5e}").parse().unwrap_or(value);
     Some(Line {
         name: format!("{name}{thin}"),
-        colour: super::super::charts::variable(colour),
+        colour: super::super::charts::palette::variable(colour),
         width: series.width,
         is_dashed: variant > 0,
         x: series.points.iter().map(|point| digits(point.x)).collect(),

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Aliases, Difference, Page, Sources, Spliced, line_of, older};
+use super::{Aliases, Difference, Page, Sources, Spliced, line_of, older, outside_of_code};
 use crate::format::{distinct, joined, known, list};
 use crate::{Run, answer, headline, pooled, why};
 use bench_analysis::answer::{Answer, Topic};
@@ -235,29 +235,13 @@ fn mark(run: &str, sources: &Sources) -> Result<String> {
 fn below<'a>(report: &'a str, headings: &str) -> Result<&'a str> {
     let mut within = report;
     for heading in headings.split(" / ") {
-        let mut at = 0;
-        let mut found: Option<(usize, usize)> = None;
-        let mut end = within.len();
-        let mut in_code = false;
-        for line in within.split_inclusive('\n') {
-            let start = at;
-            at += line.len();
-            in_code ^= line.starts_with("```");
-            let rank = line.bytes().take_while(|byte| *byte == b'#').count();
-            if in_code || rank == 0 {
-                continue;
-            }
-            match found {
-                Some((own, _)) if rank <= own => {
-                    end = start;
-                    break;
-                }
-                None if line[rank..].trim() == heading => found = Some((rank, at)),
-                _ => {}
-            }
-        }
-        let (_, start) = found.with_context(|| format!("the report has no heading {heading}"))?;
-        within = &within[start..end];
+        let rank = |line: &str| line.bytes().take_while(|byte| *byte == b'#').count();
+        let ranked = outside_of_code(within).map(|(at, line)| (at, line, rank(line)));
+        let mut headings = ranked.filter(|(.., rank)| *rank > 0);
+        let found = headings.find(|(_, line, rank)| line[*rank..].trim() == heading);
+        let (at, line, own) = found.with_context(|| format!("the report has no heading {heading}"))?;
+        let end = headings.find(|(.., rank)| *rank <= own).map_or(within.len(), |(end, ..)| end);
+        within = &within[at + line.len()..end];
     }
     Ok(within)
 }

@@ -51,21 +51,11 @@ impl Aliases {
     /// An alias is defined twice.
     pub fn of(text: &str) -> Result<Self> {
         let mut aliases = Self { by_name: BTreeMap::new(), to_results: "results/" };
-        let mut in_code = false;
-        for (number, line) in text.lines().enumerate() {
-            in_code ^= line.starts_with("```");
-            if in_code {
-                continue;
-            }
-            let Some((name, target)) = line.strip_prefix('[').and_then(|rest| rest.split_once("]: ")) else {
-                continue;
-            };
-            let (to_results, path) =
-                match (target.strip_prefix("results/"), target.strip_prefix("../results/")) {
-                    (Some(path), _) => ("results/", path),
-                    (_, Some(path)) => ("../results/", path),
-                    _ => continue,
-                };
+        for (at, line) in outside_of_code(text) {
+            let definition = line.trim_end_matches(['\r', '\n']).strip_prefix('[');
+            let Some((name, target)) = definition.and_then(|rest| rest.split_once("]: ")) else { continue };
+            let from = |to_results: &'static str| Some((to_results, target.strip_prefix(to_results)?));
+            let Some((to_results, path)) = from("results/").or_else(|| from("../results/")) else { continue };
             let quoted = match path.strip_suffix("/report.md") {
                 Some(run) => Quoted::Run(run.to_owned()),
                 None if path == pooled::PAGE => Quoted::Pooled,
@@ -73,7 +63,7 @@ impl Aliases {
             };
             aliases.to_results = to_results;
             let earlier = aliases.by_name.insert(name.to_owned(), quoted);
-            ensure!(earlier.is_none(), "line {}: [{name}] is defined twice", number + 1);
+            ensure!(earlier.is_none(), "line {}: [{name}] is defined twice", line_of(text, at));
         }
         Ok(aliases)
     }
@@ -214,6 +204,17 @@ pub fn paths(root: &Path) -> Result<Vec<PathBuf>> {
     paths.push(root.join("README.md"));
     paths.sort();
     Ok(paths)
+}
+
+/// The lines of a text that are no code, each with where it begins, in bytes.
+fn outside_of_code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let (mut next, mut in_code) = (0, false);
+    text.split_inclusive('\n').filter_map(move |line| {
+        let at = next;
+        next += line.len();
+        in_code ^= line.starts_with("```");
+        (!in_code).then_some((at, line))
+    })
 }
 
 /// Where the parts of a text stand that begin and end so, in bytes.

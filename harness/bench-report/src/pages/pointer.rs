@@ -6,6 +6,7 @@
 //! `field=null` fits a member that lacks the field, `field!=null` one that has it.
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::format::{bytes, estimate, ratio, significant, thousands, time_us};
@@ -92,6 +93,8 @@ fn in_ratio(value: f64) -> String {
     ratio(Estimate { value, interval: None }).split(' ').take(1).collect()
 }
 
+#[derive(Deserialize)]
+#[serde(untagged)]
 enum Shape {
     Number(f64),
     Interval(f64, f64),
@@ -99,18 +102,8 @@ enum Shape {
 }
 
 fn shape(value: &Value) -> Result<Shape> {
-    if let Some(number) = value.as_f64() {
-        return Ok(Shape::Number(number));
-    }
-    if let Some([low, high]) = value.as_array().map(Vec::as_slice)
-        && let (Some(low), Some(high)) = (low.as_f64(), high.as_f64())
-    {
-        return Ok(Shape::Interval(low, high));
-    }
-    serde_json::from_value(value.clone())
-        .map(Shape::Estimate)
-        .ok()
-        .with_context(|| format!("{value} is no number, no interval and no estimate"))
+    let shape = Shape::deserialize(value).ok();
+    shape.with_context(|| format!("{value} is no number, no interval and no estimate"))
 }
 
 #[cfg(test)]

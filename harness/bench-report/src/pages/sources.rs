@@ -53,34 +53,33 @@ impl Sources {
     /// # Errors
     /// The run can't be read.
     pub fn changed_servers(&self, run: &str) -> Result<Vec<String>> {
-        once(&self.changed, run.to_owned(), || self.find_changed(run))
-    }
-
-    fn find_changed(&self, run: &str) -> Result<Vec<String>> {
-        let folder = self.folder(run)?;
-        let (plan, mut programs) = (folder.plan()?, folder.conditions()?.programs);
-        // A run that only searches or calibrates rates, or has its trials in boxes, has a folder inside its own that says what they ran. In
-        // boxes servers have other names there.
-        for inner in [THRESHOLD, SLO, SIZES, RATES_FOLDER].iter().filter_map(|name| folder.inside(name)) {
-            let (inside, ran) = (inner.plan()?.servers, inner.conditions()?.programs);
-            for server in &plan.servers {
-                let mut same = inside.iter().filter(|other| other.build == server.build);
-                if let Some(program) = same.find_map(|other| ran.get(&other.name)) {
-                    programs.entry(server.name.clone()).or_insert_with(|| program.clone());
+        once(&self.changed, run.to_owned(), || {
+            let folder = self.folder(run)?;
+            let (plan, mut programs) = (folder.plan()?, folder.conditions()?.programs);
+            // A run that only searches or calibrates rates, or has its trials in boxes, has a folder inside its own that says what they ran. In
+            // boxes servers have other names there.
+            for inner in [THRESHOLD, SLO, SIZES, RATES_FOLDER].iter().filter_map(|name| folder.inside(name)) {
+                let (inside, ran) = (inner.plan()?.servers, inner.conditions()?.programs);
+                for server in &plan.servers {
+                    let mut same = inside.iter().filter(|other| other.build == server.build);
+                    if let Some(program) = same.find_map(|other| ran.get(&other.name)) {
+                        programs.entry(server.name.clone()).or_insert_with(|| program.clone());
+                    }
                 }
             }
-        }
-        let measured = plan.servers.iter().filter(|server| !plan.is_ceiling(&server.name));
-        // A gate's base is meant to be another commit's, and its label names that.
-        let servers = measured.flat_map(Server::and_upstream).filter(|server| server.checkout.is_none());
-        // A program that comes from elsewhere has its version in its entry, and no sources here.
-        let is_ours = |server: &&Server| !matches!(provenance::sources(&server.build, &self.root), Ok(None));
-        let built = servers.filter(|server| !server.build.is_empty()).filter(is_ours);
-        let is_changed = |server: &&Server| {
-            let then = programs.get(&server.name).and_then(|program| program.sources.clone());
-            then.is_none() || then != self.fingerprint(&server.build)
-        };
-        Ok(built.filter(is_changed).map(|server| server.name.clone()).collect())
+            let measured = plan.servers.iter().filter(|server| !plan.is_ceiling(&server.name));
+            // A gate's base is meant to be another commit's, and its label names that.
+            let servers = measured.flat_map(Server::and_upstream).filter(|server| server.checkout.is_none());
+            // A program that comes from elsewhere has its version in its entry, and no sources here.
+            let is_ours =
+                |server: &&Server| !matches!(provenance::sources(&server.build, &self.root), Ok(None));
+            let built = servers.filter(|server| !server.build.is_empty()).filter(is_ours);
+            let is_changed = |server: &&Server| {
+                let then = programs.get(&server.name).and_then(|program| program.sources.clone());
+                then.is_none() || then != self.fingerprint(&server.build)
+            };
+            Ok(built.filter(is_changed).map(|server| server.name.clone()).collect())
+        })
     }
 
     /// The fingerprint of what a command would build now; none where that is unknown.

@@ -79,17 +79,13 @@ fn trend(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<St
     let value = |point: &Point| point.figures.get(&figure).map_or(0.0, |estimate| estimate.value);
     let write = writer(figure);
     if let Some((at_0, slope)) = line(series) {
-        let misfit = series.line.as_ref().and_then(|line| line.misfit);
+        let misfit = series.line.as_ref().and_then(|line| line.misfit).map(percent);
+        let misfit = known(misfit, "", |most| format!("; the line misses its points by at most {most}"));
+        let (at_0, slope) = (write(at_0.value), significant_of(figure, slope.value));
         return Some(format!(
-            "{} = {} + {} × {}{}.",
+            "{} = {at_0} + {slope} × {}{misfit}.",
             words(run, figure),
-            write(at_0.value),
-            significant_of(figure, slope.value),
-            axis(run, &shown.view.x),
-            known(misfit, "", |misfit| format!(
-                "; the line misses its points by at most {}",
-                percent(misfit)
-            ))
+            axis(run, &shown.view.x)
         ));
     }
     let at = |point: &Point| format!("{} {}", write(value(point)), there(shown, point));
