@@ -1,6 +1,6 @@
 //! The commands that make a figure again by hand.
 
-use super::format::{joined, shell};
+use super::format::{joined, known, shell};
 use super::{Run, already_running};
 use bench_model::config::{Campaign, Placement, Server, Stages};
 use bench_model::load::toolchain::Source;
@@ -30,11 +30,9 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     if let Some(at) = server.running_at() {
         return format!("# runs already, at {}", at.url);
     }
-    let mut behind = String::new();
-    if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
-        behind = format!("{} &\n", on_its_core(run, &shell(&arguments(run, upstream, workload, BEHIND))));
-    }
-    behind + &on_its_core(run, &shell(&arguments(run, server, workload, ADDRS)))
+    let command = |server, addrs| on_its_core(run, &shell(&arguments(run, server, workload, addrs)));
+    let behind = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref());
+    known(behind, "", |behind| format!("{} &\n", command(behind, BEHIND))) + &command(server, ADDRS)
 }
 
 /// The program and the arguments of a server on these addresses.

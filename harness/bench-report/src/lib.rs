@@ -54,6 +54,7 @@ use bench_model::results::{
 };
 use bench_model::workload::Workload;
 
+use charts::Drawn;
 pub use format::{NEVER_SENT, shell};
 pub use headline::{headline, so_far};
 pub use sections::markdown;
@@ -248,11 +249,7 @@ pub fn write_brief(folder: &RunFolder) -> Result<()> {
 }
 
 /// Writes the text of a report, brief where the run is packed, and its charts, whose files it gives.
-fn write_text<'a>(
-    folder: &RunFolder,
-    run: &Run,
-    drawn: &'a [(String, charts::Chart)],
-) -> Result<Vec<&'a str>> {
+fn write_text<'a>(folder: &RunFolder, run: &Run, drawn: &'a [Drawn]) -> Result<Vec<&'a str>> {
     let text = sections::markdown(run, folder.is_packed());
     let mut shown = Vec::new();
     for (file, chart) in drawn.iter().filter(|(file, _)| text.contains(&format!("({file})"))) {
@@ -283,7 +280,7 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 }
 
 /// The charts of a run's report, by their files.
-fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
+fn drawn(run: &Run) -> Result<Vec<Drawn>> {
     let pictures = charts::run::pictures(run)?.into_iter().chain(answer::chart(run));
     let pictures = pictures.chain(boxed::chart(run)).chain(sizes::pictures(run)).chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery::chart(run)), ("slo.svg", charts::slo::chart(run))];

@@ -7,8 +7,8 @@ mod rows;
 use super::Run;
 use super::charts::{self, Picture};
 use super::format::{
-    Table, bullets, bytes, capitalised, dash, grouped, joined, list, percent, sections, spanned, thousands,
-    time_us,
+    Table, bullets, bytes, capitalised, dash, grouped, joined, known, list, percent, sections, spanned,
+    thousands, time_us,
 };
 use bench_analysis::Better;
 use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Standing, Topic, Value};
@@ -113,10 +113,11 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
             });
             format!("{} {times} times", row.request)
         };
+        let processors = rows().map(|row| row.models.len()).max().filter(|processors| *processors > 1);
+        let over = known(processors, "", |of| format!(" (each a range over {of} processors)"));
         return format!(
-            "With {} as 1{}: {of}. So the same CPU of the server answers more requests: {}.{ties}",
+            "With {} as 1{over}: {of}. So the same CPU of the server answers more requests: {}.{ties}",
             answer.servers[answer.baseline],
-            over_processors(rows()),
             list(rows().map(times))
         );
     }
@@ -128,14 +129,6 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
         format!("{phrase}: {}{}.", against(answer, row, servers, other), from(row))
     };
     joined(rows().map(of), " ") + &ties
-}
-
-/// ` (each a range over 3 processors)`, where the rows are figures of that many.
-fn over_processors<'a>(rows: impl Iterator<Item = &'a AnswerRow>) -> String {
-    match rows.map(|row| row.models.len()).max() {
-        Some(processors) if processors > 1 => format!(" (each a range over {processors} processors)"),
-        _ => String::new(),
-    }
 }
 
 /// `2.10 ms (jsonrpc-core: 4.30 ms)`.

@@ -66,7 +66,8 @@ impl Measured<'_> {
         let mut rows = Vec::new();
         if self.run.plan.campaign.open.is_some() {
             if self.run.summary.isolation.is_empty() && self.run.summary.recovery.is_empty() {
-                rows.extend(self.at_a_rate());
+                rows.extend(self.cpu());
+                rows.extend(self.latency(FROM_DUE));
             }
             rows.extend(self.next_to_heavy());
             rows.extend(self.under_load());
@@ -86,17 +87,9 @@ impl Measured<'_> {
         value: impl Fn(&str) -> Option<Value>,
     ) -> AnswerRow {
         let values = self.names.iter().map(|name| value(name)).collect();
-        AnswerRow {
-            topic,
-            request: request.to_owned(),
-            at,
-            from: String::new(),
-            values,
-            direct: Vec::new(),
-            models: Vec::new(),
-            values_of: None,
-            one_build: Vec::new(),
-        }
+        let (request, from) = (request.to_owned(), String::new());
+        let (direct, models, one_build) = (Vec::new(), Vec::new(), Vec::new());
+        AnswerRow { topic, request, at, from, values, direct, models, values_of: None, one_build }
     }
 
     /// A row of a workload at a load. Where it has several, the load is part of what the row is about.
@@ -116,22 +109,16 @@ impl Measured<'_> {
 
     /// A closed loop: rates, CPU time and latency at the headline's loads, and memory at the highest.
     fn sweep(&self) -> Vec<AnswerRow> {
-        let run = self.run;
-        let mut rows = Vec::new();
-        let places = Place::of(run);
-        if run.has_sweep() && !sections::is_duet(run) {
-            rows.extend(places.iter().map(|place| {
-                let Place { workload, level, .. } = *place;
-                self.at_place(Topic::Rate, place, "", |server| self.rate(server, workload, level))
-            }));
+        if !self.run.has_sweep() || sections::is_duet(self.run) {
+            return self.cpu();
         }
+        let places = Place::of(self.run);
+        let rate = |place: &Place<'_>| {
+            self.at_place(Topic::Rate, place, "", |server| self.rate(server, place.workload, place.level))
+        };
+        let mut rows: Vec<AnswerRow> = places.iter().map(rate).collect();
         rows.extend(self.cpu());
-        if !run.has_sweep() || sections::is_duet(run) {
-            return rows;
-        }
-        rows.extend(places.iter().map(|place| {
-            self.at_place(Topic::P99, place, "", |server| self.p99(server, place.workload, place.level))
-        }));
+        rows.extend(self.latency(""));
         // At the headline's load there are trials enough for an interval.
         let most = places.iter().max_by_key(|place| place.level.amount());
         rows.extend(most.map(|place| {
@@ -197,12 +184,12 @@ impl Measured<'_> {
         Some(finding(run.summary.comparison(server, self.baseline, workload, level)?).ratio)
     }
 
-    /// An open loop: CPU time and latency at the headline's rates.
-    fn at_a_rate(&self) -> Vec<AnswerRow> {
+    /// Latency at the headline's loads.
+    fn latency(&self, behind: &str) -> Vec<AnswerRow> {
         let p99 = |place: &Place<'_>| {
-            self.at_place(Topic::P99, place, FROM_DUE, |server| self.p99(server, place.workload, place.level))
+            self.at_place(Topic::P99, place, behind, |server| self.p99(server, place.workload, place.level))
         };
-        self.cpu().into_iter().chain(Place::of(self.run).iter().map(p99)).collect()
+        Place::of(self.run).iter().map(p99).collect()
     }
 
     /// An open loop with and without a background load.

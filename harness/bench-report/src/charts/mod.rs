@@ -78,6 +78,9 @@ pub(super) struct Chart {
     pub note: String,
 }
 
+/// A chart by the file that it is drawn into.
+pub(super) type Drawn = (String, Chart);
+
 /// One row of a chart.
 pub(super) enum Row {
     Plot(Plot),
@@ -231,6 +234,19 @@ impl Series {
     pub fn line(style: Style, width: f64, points: &[(f64, f64)]) -> Self {
         let points = points.iter().map(|(x, y)| Point { x: *x, y: *y, interval: None, mark: Mark::None });
         Self { style, width, points: points.collect() }
+    }
+
+    /// A fitted line from one value to another, as far as it is above zero: straight, or by powers, since it is a curve
+    /// on a logarithmic axis.
+    pub fn fitted(style: Style, (at_0, slope): (f64, f64), (from, to): (f64, f64), by_powers: bool) -> Self {
+        const STEPS: u32 = 60;
+        let at = |step: u32| {
+            let part = f64::from(step) / f64::from(STEPS);
+            let x = if by_powers { from * (to / from).powf(part) } else { from + (to - from) * part };
+            (x, at_0 + slope * x)
+        };
+        let points: Vec<(f64, f64)> = (0..=STEPS).map(at).filter(|(_, y)| *y > 0.0).collect();
+        Self::line(style, 2.0, &points)
     }
 
     /// A line of 2 pixels through points.

@@ -17,12 +17,7 @@ use bench_model::load::Level;
 const DRAWN: [&str; 4] = ["answered/s", "timeouts", "p50", "p99"];
 
 /// A row: what it is, its figures, its colour and how strong that is.
-struct Line {
-    name: String,
-    printed: Printed,
-    colour: &'static str,
-    opacity: f64,
-}
+type Line = (String, Printed, &'static str, f64);
 
 /// A chart for each load.
 pub(super) fn pictures(run: &Run) -> Result<Vec<Picture>> {
@@ -37,13 +32,12 @@ pub(super) fn pictures(run: &Run) -> Result<Vec<Picture>> {
 
 fn chart(run: &Run, original: &Original, workload: &str, level: Level) -> Chart {
     let branches = branches(run, original, workload, level);
-    let names = branches
-        .iter()
-        .flat_map(|lines| lines.iter().enumerate().map(|(place, line)| (line.name.clone(), place == 0)));
+    let names = branches.iter().flat_map(|lines| (0..).zip(lines));
+    let names = names.map(|(place, (name, ..))| (name.clone(), place == 0));
     let column = |(title, value, write): Column| {
-        let bar = |line: &Line| match value(&line.printed) {
+        let bar = |(_, printed, colour, opacity): &Line| match value(printed) {
             None => Bar::default(),
-            Some(value) => Bar::of(value, line.colour, line.opacity, write(value)),
+            Some(value) => Bar::of(value, colour, *opacity, write(value)),
         };
         (title.to_owned(), branches.iter().flatten().map(bar).collect())
     };
@@ -67,18 +61,14 @@ fn branches(run: &Run, original: &Original, workload: &str, level: Level) -> Vec
                 Some(_) => (format!("but {}", arm.settings.words()), 0.55),
                 None => (format!("here: {}", run.label(&arm.name)), 1.0),
             };
-            Some(Line { name, printed, colour, opacity })
+            Some((name, printed, colour, opacity))
         };
         let here: Vec<Line> = campaign.arms.iter().filter_map(here).collect();
         if here.is_empty() {
             continue;
         }
-        let there = branch.run(workload, level.connections).map(|there| Line {
-            name: branch.title.clone(),
-            printed: Printed::of_original(there),
-            colour: GREY,
-            opacity: 1.0,
-        });
+        let there = branch.run(workload, level.connections);
+        let there = there.map(|there| (branch.title.clone(), Printed::of_original(there), GREY, 1.0));
         branches.push(there.into_iter().chain(here).collect());
     }
     branches

@@ -35,13 +35,10 @@ pub(crate) fn chart(run: &Run) -> Option<Chart> {
     Some(Chart { rows, legend: legend(run, 2.0), ..Chart::default() })
 }
 
-fn plot(
-    run: &Run,
-    what: &str,
-    axes: [Axis; 2],
-    height: f64,
-    value: impl Fn(Level, &LatencyMoment) -> Option<f64>,
-) -> Row {
+/// What is drawn of a moment at a load.
+type Value = fn(Level, &LatencyMoment) -> Option<f64>;
+
+fn plot(run: &Run, what: &str, axes: [Axis; 2], height: f64, value: Value) -> Row {
     let background = run.plan.campaign.open.as_ref().and_then(|open| open.background.as_ref());
     let band = |other: &Background| Some((other.from_ms as f64, (other.from_ms + other.for_ms?) as f64));
     let panel = |workload: &str| {

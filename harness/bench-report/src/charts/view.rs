@@ -122,16 +122,10 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
     };
     let fitted = |series: &views::Series| {
         let line = series.line.as_ref()?;
-        let (at_0, slope) = (line.intercept?.value, line.slope?.value);
+        let through = (line.intercept?.value, line.slope?.value);
         let (from, to) = (line.points.first()?.x, line.points.last()?.x);
         let is_wide = from > 0.0 && to / from > WIDE;
-        let at = |step: u32| {
-            let part = f64::from(step) / 60.0;
-            let x = if is_wide { from * (to / from).powf(part) } else { from + (to - from) * part };
-            (x, at_0 + slope * x)
-        };
-        let through: Vec<(f64, f64)> = (0..=60).map(at).filter(|(_, y)| *y > 0.0).collect();
-        Some(Series::line(style(&series.name), WIDTHS.0, &through))
+        Some(Series::fitted(style(&series.name), through, (from, to), is_wide))
     };
     // One line where arithmetic allows all series the same.
     let allowed = |panel: &views::Panel| {

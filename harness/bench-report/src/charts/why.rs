@@ -5,10 +5,7 @@ use super::super::why::name;
 use super::palette::{GREY, OTHERS};
 use super::{Axis, Bar, Bars, Chart, Key, Mark, NOTHING, Panel, Piece, Point, Row, Series, Style, time_tick};
 use bench_analysis::views::range;
-use bench_analysis::why::{Ladder, LadderRow, Line, Part, SlopeSummary, WhySummary};
-
-/// Points that a fitted line, which is a curve on logarithmic axes, is drawn through.
-const STEPS: u32 = 60;
+use bench_analysis::why::{Ladder, LadderRow, Part, SlopeSummary, WhySummary};
 
 /// A bar for each server, its parts one behind the other, and a mark at what was measured. Parts are medians over
 /// blocks, as the table has them. Medians don't add up, so a bar may end next to its mark. Where the parts predict too
@@ -55,9 +52,12 @@ pub(crate) fn slope(slope: &SlopeSummary, styles: &[Style]) -> Chart {
         let measured = line.points.iter().map(|at| Point::of(at.slots as f64, at.cpu_us));
         let dispatched =
             line.points.iter().filter_map(|at| Some(Point::of(at.slots as f64, at.dispatch_us?)));
-        let fitted = ends.map_or_else(Vec::new, |ends| fitted(line, ends));
+        let fitted = ends.zip(line.slope_ns.zip(line.intercept_us));
+        let fitted = fitted.map(|(ends, (slope, intercept))| {
+            Series::fitted(*style, (intercept.value, slope.value / 1e3), ends, true)
+        });
         series.push(Series { width: 1.0, ..Series::through(in_process, dispatched) });
-        series.push(Series::line(*style, 2.0, &fitted));
+        series.extend(fitted);
         series.push(Series::scattered(*style, measured));
         let [over_http, without] = ["over HTTP, with its fitted line", "in process, without HTTP"]
             .map(|way| format!("{} {way}", line.server));
@@ -68,13 +68,4 @@ pub(crate) fn slope(slope: &SlopeSummary, styles: &[Style]) -> Chart {
     let x = Axis { ticks: lengths, ..Axis::log(&returned, thousands) };
     let axes = [x, Axis::log("CPU time for a request", time_tick)];
     Chart { rows: vec![Row::plot(axes, vec![panel], 1, 360.0)], legend, ..Chart::default() }
-}
-
-fn fitted(line: &Line, (low, high): (f64, f64)) -> Vec<(f64, f64)> {
-    let Some((slope, intercept)) = line.slope_ns.zip(line.intercept_us) else { return Vec::new() };
-    let at = |step: u32| {
-        let x = low * (high / low).powf(f64::from(step) / f64::from(STEPS));
-        (x, intercept.value + slope.value / 1e3 * x)
-    };
-    (0..=STEPS).map(at).filter(|(_, y)| *y > 0.0).collect()
 }

@@ -21,7 +21,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
 use super::Run;
-use super::charts::{self, Chart};
+use super::charts::{self, Drawn};
 use super::format::{joined, known};
 use bench_model::results::{RunFolder, unpack_stages};
 use sections::{Part, Section, Tab};
@@ -63,7 +63,7 @@ fn made(folder: &RunFolder, has_index: bool) -> Result<String> {
 }
 
 /// Writes the page of a report in Markdown, with its charts by the files that it names.
-pub(super) fn write(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)]) -> Result<()> {
+pub(super) fn write(folder: &RunFolder, markdown: &str, drawn: &[Drawn]) -> Result<()> {
     folder.write_derived(PAGE, &page(folder, markdown, drawn, is_listed(folder))?)
 }
 
@@ -72,7 +72,7 @@ fn is_listed(folder: &RunFolder) -> bool {
     folder.0.parent().is_some_and(|results| results.join(index::INDEX).is_file())
 }
 
-fn page(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)], has_index: bool) -> Result<String> {
+fn page(folder: &RunFolder, markdown: &str, drawn: &[Drawn], has_index: bool) -> Result<String> {
     let plan = folder.has_plan().then(|| folder.plan()).transpose()?;
     let workloads = plan.iter().flat_map(|plan| &plan.workloads).map(|workload| workload.name.as_str());
     let report = sections::report(markdown, &workloads.collect::<BTreeSet<&str>>());
@@ -107,7 +107,7 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Puts charts into a page.
 struct Drawer<'a> {
-    drawn: &'a [(String, Chart)],
+    drawn: &'a [Drawn],
     /// How many charts the page has so far: each needs names of its own.
     shown: usize,
     has_zoom: bool,

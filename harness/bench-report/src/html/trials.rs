@@ -4,8 +4,6 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use minijinja::context;
-use minijinja::value::Serde;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::super::format::{dash, load, significant, thousands, time_us};
@@ -18,37 +16,11 @@ use bench_model::results::{Conditions, RunFolder};
 /// Pages of runs with more of raw values leave these to the files of the run, in bytes.
 const MOST_RAW: usize = 500_000;
 
-/// One trial.
-#[derive(Debug, Serialize)]
+/// One trial, as the page's template has it.
 struct Row {
-    /// The folder inside the run's in which the trial is kept; empty: its own.
-    part: String,
-    number: u32,
-    block: u32,
-    server: String,
-    request: String,
-    load: Cell,
-    rate: Cell,
-    p99: Cell,
-    cpu: Cell,
-    outcome: String,
-    commands: Vec<String>,
-    /// Prints what was recorded, in the run's folder.
-    whole: String,
-    raw: String,
-}
-
-/// A figure as a reader has it, and as a table is sorted by it.
-#[derive(Debug, Serialize)]
-struct Cell {
-    text: String,
-    value: Option<f64>,
-}
-
-impl Cell {
-    fn of(value: Option<f64>, write: fn(f64) -> String) -> Self {
-        Self { text: dash(value, write), value }
-    }
+    is_in_part: bool,
+    raw_bytes: usize,
+    shown: minijinja::Value,
 }
 
 /// The table of all trials that have an observation, in the order in which they ran; those of runs inside a run behind
@@ -59,10 +31,10 @@ impl Cell {
 pub(super) fn trials(folder: &RunFolder) -> Result<Option<minijinja::Value>> {
     let mut rows = Vec::new();
     of_folder(folder, "", None, &mut rows)?;
-    let has_raw = rows.iter().map(|row| row.raw.len()).sum::<usize>() <= MOST_RAW;
-    let has_parts = rows.iter().any(|row| !row.part.is_empty());
-    Ok((!rows.is_empty())
-        .then(|| context! { rows => minijinja::Value::from(Serde(rows)), has_parts, has_raw }))
+    let has_raw = rows.iter().map(|row| row.raw_bytes).sum::<usize>() <= MOST_RAW;
+    let has_parts = rows.iter().any(|row| row.is_in_part);
+    let rows: Vec<minijinja::Value> = rows.into_iter().map(|row| row.shown).collect();
+    Ok((!rows.is_empty()).then(|| context! { rows, has_parts, has_raw }))
 }
 
 fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &mut Vec<Row>) -> Result<()> {
@@ -98,21 +70,29 @@ fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Resul
     let figure = |figure| outcome.sample()?.figure(figure).filter(|value: &f64| value.is_finite());
     // Measured, and counted nowhere.
     let spoiled = || outcome.sample().and_then(invalid_reason).map(|reason| format!("invalid: {reason}"));
-    Ok(Row {
-        part: part.to_owned(),
-        number: trial.number,
-        block: trial.block,
-        server: run.label(&trial.server).to_owned() + &run.paired(trial.beside.as_ref()),
-        request: trial.workload.clone(),
-        load: Cell { text: load(trial.level()), value: Some(trial.level().amount().into()) },
-        rate: Cell::of(figure(Figure::RequestsPerSecond), thousands),
-        p99: Cell::of(figure(Figure::P99Us), time_us),
-        cpu: Cell::of(figure(Figure::CpuUsPerRequest), significant),
-        outcome: outcome.failure().or_else(spoiled).unwrap_or_else(|| "measured".to_owned()),
-        commands: commands::of_trial(run, trial),
+    // As a reader has it, and as a table is sorted by it.
+    let cell = |value: Option<f64>, write: fn(f64) -> String| context! { text => dash(value, write), value };
+    let level = trial.level();
+    let raw = raw(&serde_json::to_value(observation)?);
+    let raw_bytes = raw.len();
+    let shown = context! {
+        // The folder inside the run's in which the trial is kept; empty: its own.
+        part,
+        number => trial.number,
+        block => trial.block,
+        server => run.label(&trial.server).to_owned() + &run.paired(trial.beside.as_ref()),
+        request => trial.workload.as_str(),
+        load => context! { text => load(level), value => f64::from(level.amount()) },
+        rate => cell(figure(Figure::RequestsPerSecond), thousands),
+        p99 => cell(figure(Figure::P99Us), time_us),
+        cpu => cell(figure(Figure::CpuUsPerRequest), significant),
+        outcome => outcome.failure().or_else(spoiled).unwrap_or_else(|| "measured".to_owned()),
+        commands => commands::of_trial(run, trial),
+        // Prints what was recorded, in the run's folder.
         whole,
-        raw: raw(&serde_json::to_value(observation)?),
-    })
+        raw,
+    };
+    Ok(Row { is_in_part: !part.is_empty(), raw_bytes, shown })
 }
 
 /// What was recorded, a line for each group of values. Counts of zero of the network, and long lists, are left to the

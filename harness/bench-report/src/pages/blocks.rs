@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Aliases, Difference, Page, Sources, Spliced, line_of, older, outside_of_code};
+use super::{Aliases, Difference, Page, Sources, Spliced, change, line_of, older, outside_of_code};
 use crate::format::{distinct, joined, known, list};
 use crate::{Run, answer, headline, pooled, why};
 use bench_analysis::answer::{Answer, Topic};
@@ -87,9 +87,7 @@ fn begun(line: &str) -> Option<(&'static str, &str)> {
 /// Writes each block of a text again.
 pub(super) fn splice(page: &Page, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
     let text = &page.text;
-    let mut out = String::with_capacity(text.len());
-    let mut differences = Vec::new();
-    let mut done = 0;
+    let (mut changes, mut differences) = (Vec::new(), Vec::new());
     for block in blocks(text)? {
         let line = line_of(text, block.content.start);
         let content = match block.kind {
@@ -101,13 +99,12 @@ pub(super) fn splice(page: &Page, aliases: &Aliases, sources: &Sources) -> Resul
         let printed = &text[block.content.clone()];
         if printed != content {
             differences.push(first_difference(printed, &content, line));
+            changes.push((block.content, content));
         }
-        out.push_str(&text[done..block.content.start]);
-        out.push_str(&content);
-        done = block.content.end;
     }
-    out.push_str(&text[done..]);
-    Ok(Spliced { page: Page { text: out, figures: page.figures.clone() }, differences })
+    let mut page = page.clone();
+    change(&mut page.text, changes);
+    Ok(Spliced { page, differences })
 }
 
 /// The first line of a block that is not as it should be; empty ones say nothing.
@@ -137,39 +134,41 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
     }
     let run = aliases.run(alias)?;
     let folder = format!("{}{run}", aliases.to_results);
-    let with_source = |content: String| -> Result<String> {
-        let from = source(run, &folder, &sources.folder(run)?.conditions()?);
-        Ok(format!("{}\n\n{from}{}\n", content.trim_end(), mark(run, sources)?))
-    };
-    match kind {
-        "headline" => with_source(headline(&sources.run(run)?)),
+    let content = match kind {
+        "headline" => headline(&sources.run(run)?),
         "why" => {
             let loaded = sources.why(run)?;
             let pair = &loaded.summary;
             let question = format!("{} {} {}", pair.server, pair.over, pair.workload);
             ensure!(question == what, "{run} answers {question}, and the page wants {what}");
-            with_source(why::quotation(&loaded, &folder))
+            why::quotation(&loaded, &folder)
         }
         "table" => {
             let (headings, columns) = what.split_once("; columns: ").unwrap_or((what, ""));
             let table = first_table(below(&sources.report(run)?, headings)?)
                 .with_context(|| format!("there is no table below {headings} in the report of {run}"))?;
-            let table = if columns.is_empty() { table } else { choose(&table, columns)? };
-            with_source(table)
+            if columns.is_empty() { table } else { choose(&table, columns)? }
         }
         "section" => {
             let is_text = |line: &&str| !FOLDS.iter().any(|fold| line.starts_with(fold));
             let report = sources.report(run)?;
             let text: Vec<&str> = below(&report, what)?.lines().filter(is_text).collect();
-            with_source(text.join("\n").trim().replace("](", &format!("]({folder}/")))
+            text.join("\n").trim().replace("](", &format!("]({folder}/"))
         }
         "chart" => {
             let (file, shown) = what.split_once("; ").context("a chart is FILE; WHAT IT SHOWS")?;
             ensure!(sources.folder(run)?.0.join(file).is_file(), "{run} has no {file}");
-            Ok(format!("![{shown}]({folder}/{file})"))
+            return Ok(format!("![{shown}]({folder}/{file})"));
         }
         other => bail!("there is no block {other}"),
-    }
+    };
+    let conditions = sources.folder(run)?.conditions()?;
+    // Nothing where its servers are today's.
+    let mark = known(sources.older(run)?, "", |day| format!(" **Servers of {day}**, not today's."));
+    let (content, command, machine) = (content.trim_end(), &conditions.command, machine(&conditions));
+    Ok(format!(
+        "{content}\n\nFrom [results/{run}]({folder}/report.md), made by `{command}` on {machine}.{mark}\n"
+    ))
 }
 
 /// The answer of several runs, the chart of the first, and where all of it is from.
@@ -218,16 +217,6 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
 
 fn machine(Conditions { host, .. }: &Conditions) -> String {
     format!("{} cores of {}", host.cores, host.processor_name())
-}
-
-fn source(run: &str, folder: &str, conditions: &Conditions) -> String {
-    let (command, machine) = (&conditions.command, machine(conditions));
-    format!("From [results/{run}]({folder}/report.md), made by `{command}` on {machine}.")
-}
-
-/// What stands behind what a run of other servers than today's shows; nothing where they are today's.
-fn mark(run: &str, sources: &Sources) -> Result<String> {
-    Ok(sources.older(run)?.map_or_else(String::new, |day| format!(" **Servers of {day}**, not today's.")))
 }
 
 /// What stands below a heading, up to the next one of its rank or above. Several headings, with ` / ` between, go from

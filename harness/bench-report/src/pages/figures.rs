@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::format::joined;
 
-use super::{Aliases, Difference, Page, Sources, Spliced, blocks, enclosed, line_of, pointer};
+use super::{Aliases, Difference, Page, Sources, Spliced, blocks, change, enclosed, line_of, pointer};
 
 /// What begins a figure's file.
 pub(super) const HEADER: &str = "# The figures in the sentences of the page of the same name, in its order. `just \
@@ -64,26 +64,20 @@ pub(super) fn print(figures: &[Figure]) -> Result<String> {
 /// One with its line or its words: a figure is not where its file says, or can't be worked out.
 pub(super) fn splice(page: &Page, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
     let places = places(page)?;
-    let mut text = String::with_capacity(page.text.len());
-    let mut figures = page.figures.clone();
-    let mut differences = Vec::new();
-    let mut copied = 0;
-    for (figure, place) in figures.iter_mut().zip(places) {
+    let mut page = page.clone();
+    let (mut changes, mut differences) = (Vec::new(), Vec::new());
+    for (figure, place) in page.figures.iter_mut().zip(places) {
         let line = line_of(&page.text, place.start);
         let recomputed = value(figure, aliases, sources).with_context(|| format!("line {line}"))?;
-        text.push_str(&page.text[copied..place.start]);
-        copied = place.end;
-        if figure.figure == recomputed {
-            // With the line's end that may stand in it.
-            text.push_str(&page.text[place]);
-        } else {
-            text.push_str(&recomputed);
+        // One that is right stays, with the line's end that may stand in it.
+        if figure.figure != recomputed {
             let printed = std::mem::replace(&mut figure.figure, recomputed.clone());
+            changes.push((place, recomputed.clone()));
             differences.push(Difference { line, printed, recomputed });
         }
     }
-    text.push_str(&page.text[copied..]);
-    Ok(Spliced { page: Page { text, figures }, differences })
+    change(&mut page.text, changes);
+    Ok(Spliced { page, differences })
 }
 
 /// Where on its page each figure stands, in bytes.

@@ -234,6 +234,13 @@ fn enclosed(text: &str, marks: &[(&str, &str)]) -> Result<Vec<Range<usize>>> {
     Ok(found)
 }
 
+/// Puts other words into parts of a text, which are in its order.
+fn change(text: &mut String, changes: Vec<(Range<usize>, String)>) {
+    for (place, words) in changes.into_iter().rev() {
+        text.replace_range(place, &words);
+    }
+}
+
 /// The line of a text in which a byte stands, from 1.
 fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
