@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use minijinja::value::Serde;
 use minijinja::{Environment, context};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Run;
@@ -92,21 +90,13 @@ fn smaller_is_better(run: &Run) -> Vec<Value> {
     cells(run).flat_map(of_cell).collect()
 }
 
-/// A test of JUnit's.
-#[derive(Serialize)]
-struct Case {
-    name: String,
-    /// Why it failed; empty where it did not.
-    reasons: Vec<String>,
-    /// Whether nothing was measured.
-    skipped: bool,
-}
-
 /// Named for minijinja, which escapes what it puts into a file of this ending.
 const JUNIT: &str = "junit.xml";
 
 const TEMPLATE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="{{ run }}">
+{%- set failures = cases | selectattr("reasons") | length %}
+{%- set skipped = cases | selectattr("skipped") | length %}
   <testsuite name="{{ campaign }}" tests="{{ cases | length }}" failures="{{ failures }}" skipped="{{ skipped }}">
 {%- for case in cases %}
     <testcase name="{{ case.name }}" classname="{{ campaign }}">
@@ -119,29 +109,31 @@ const TEMPLATE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 "#;
 
 fn junit(run: &Run) -> Result<String> {
-    let mut cases: Vec<Case> = cells(run).map(|(name, cell)| case_of(run, name, cell)).collect();
-    cases.extend(run.summary.bounds.iter().map(|bound| {
+    let bounds = run.summary.bounds.iter().map(|bound| {
         let rule = &bound.rule;
-        let missed = if bound.holds { Vec::new() } else { vec!["not shown to hold".to_owned()] };
+        let reasons = if bound.holds { Vec::new() } else { vec!["not shown to hold"] };
         let name = format!("{} over {}, {}: {}", rule.server, rule.over, bound.workload, rule.words());
-        Case { name, reasons: missed, skipped: false }
-    }));
+        context! { name, reasons, skipped => false }
+    });
+    let cases = cells(run).map(|(name, cell)| case_of(run, name, cell)).chain(bounds);
+    let cases: Vec<minijinja::Value> = cases.collect();
     let mut environment = Environment::new();
     environment.add_template(JUNIT, TEMPLATE)?;
-    let failures = cases.iter().filter(|case| !case.reasons.is_empty()).count();
-    let skipped = cases.iter().filter(|case| case.reasons.is_empty() && case.skipped).count();
-    let (run, campaign, cases) = (&run.name, &run.plan.campaign.name, Serde(cases));
-    Ok(environment.get_template(JUNIT)?.render(context! { run, campaign, cases, failures, skipped })?)
+    let (run, campaign) = (run.name.as_str(), run.plan.campaign.name.as_str());
+    Ok(environment.get_template(JUNIT)?.render(context! { run, campaign, cases })?)
 }
 
-fn case_of(run: &Run, name: String, cell: &Cell) -> Case {
+/// A test of JUnit's: why it failed, if it did, or that nothing was measured.
+fn case_of(run: &Run, name: String, cell: &Cell) -> minijinja::Value {
     let place = (&cell.server, &cell.beside, &cell.workload, cell.level);
     let is_own =
         |failed: &&FailedTrial| (&failed.server, &failed.beside, &failed.workload, failed.level) == place;
     // XML has no characters for most control codes, and a server may print any.
     let plain = |text: String| text.replace(|c: char| c.is_control(), " ");
     let reason = |failed: &FailedTrial| plain(format!("trial {}: {}", failed.number, failed.reason));
-    Case { name, reasons: run.failed().filter(is_own).map(reason).collect(), skipped: cell.completed == 0 }
+    let reasons: Vec<String> = run.failed().filter(is_own).map(reason).collect();
+    let skipped = reasons.is_empty() && cell.completed == 0;
+    context! { name, reasons, skipped }
 }
 
 #[cfg(test)]
