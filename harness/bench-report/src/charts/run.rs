@@ -131,8 +131,8 @@ fn latency_against_rate(run: &Run) -> Option<Picture> {
     let loads = list(run.plan.amounts().into_iter().map(|amount| thousands(amount.into())));
     let unit = unit(run);
     let note = format!(
-        "Each line goes through the loads ({loads} {unit}), lowest first. Where it rises and no longer goes right, more \
-         {unit} bring only waiting."
+        "Each line goes through the loads ({loads} {unit}), lowest first. Where it rises and no longer goes right, \
+         more {unit} bring only waiting."
     );
     let alt = "99th percentile of latency against the rate reached";
     Some(Picture::new("latency-rate.svg", alt, note, by_workload(run, axes, panel)))

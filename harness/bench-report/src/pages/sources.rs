@@ -56,8 +56,8 @@ impl Sources {
         once(&self.changed, run.to_owned(), || {
             let folder = self.folder(run)?;
             let (plan, mut programs) = (folder.plan()?, folder.conditions()?.programs);
-            // A run that only searches or calibrates rates, or has its trials in boxes, has a folder inside its own that says what they ran. In
-            // boxes servers have other names there.
+            // A run that only searches or calibrates rates, or has its trials in boxes, has a folder inside its own
+            // that says what they ran. In boxes servers have other names there.
             for inner in [THRESHOLD, SLO, SIZES, RATES_FOLDER].iter().filter_map(|name| folder.inside(name)) {
                 let (inside, ran) = (inner.plan()?.servers, inner.conditions()?.programs);
                 for server in &plan.servers {
