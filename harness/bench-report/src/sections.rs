@@ -9,7 +9,6 @@ use super::{
     Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, hosts, network, open_loop,
     original, ratio_terms, reference, sizes, slo, soak, threshold, views,
 };
-use bench_analysis::SamplingCores;
 use bench_model::config::Placement;
 use bench_model::figure::Figure;
 use bench_model::load::toolchain::Tool;
@@ -95,15 +94,6 @@ pub(super) fn is_duet(run: &Run) -> bool {
     run.plan.campaign.environment.placement == Placement::Duet
 }
 
-fn charts(run: &Run) -> String {
-    if !run.has_sweep() || is_duet(run) {
-        return String::new();
-    }
-    let charts =
-        sections(charts::run::pictures(run).unwrap_or_default().iter().map(charts::Picture::markdown));
-    headed("Charts", charts)
-}
-
 /// Whether its question has figures of its own, so that those which every campaign has are not the answer.
 fn has_own_figures(run: &Run) -> bool {
     let summary = &run.summary;
@@ -113,7 +103,9 @@ fn has_own_figures(run: &Run) -> bool {
 /// The charts that every campaign has. Where the answer has figures of its own, these are folded, and left out of a
 /// brief report.
 fn charts_of_all(run: &Run, brief: bool, has_others: bool) -> String {
-    let charts = charts(run);
+    let has_charts = run.has_sweep() && !is_duet(run);
+    let pictures = if has_charts { charts::run::pictures(run).unwrap_or_default() } else { Vec::new() };
+    let charts = headed("Charts", sections(pictures.iter().map(charts::Picture::markdown)));
     match brief {
         _ if charts.is_empty() || !has_others => charts,
         false => folded(charts),
@@ -279,8 +271,15 @@ pub(super) fn environment(run: &Run) -> String {
         ("load tool", identity(&conditions.tool)),
         ("order of trials", format!("drawn from seed {}; see plan.json", run.plan.campaign.seed)),
     ];
-    let sampling =
-        run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
+    // As a share of the machine that was measured on.
+    let sampling = run.summary.sampling_cores.map(|cost| {
+        let cores = host.cores;
+        let [median, most] =
+            [cost.median, cost.most].map(|used| format!("{:.2} %", used / cores as f64 * 100.0));
+        let words =
+            format!("{median} of the {cores} cores' time in the window (median trial; at most {most})");
+        ("cost of reading resources", words)
+    });
     let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
     let programs = (!conditions.programs.is_empty()).then(|| {
         let of = conditions.programs.iter().map(|(server, program)| format!("{server} {}", program.words()));
@@ -299,13 +298,6 @@ pub(super) fn environment(run: &Run) -> String {
 /// A table of names and what they stand for.
 pub(super) fn facts(rows: impl IntoIterator<Item = (&'static str, String)>) -> Table {
     Table::of("what | value", 2, rows.into_iter().map(|(what, value)| vec![what.to_owned(), value]))
-}
-
-/// What it cost to read the servers' resources, as a share of the machine that was measured on.
-fn sampling(cost: SamplingCores, cores: usize) -> String {
-    let share = |used: f64| format!("{:.2} %", used / cores as f64 * 100.0);
-    let (median, most) = (share(cost.median), share(cost.most));
-    format!("{median} of the {cores} cores' time in the window (median trial; at most {most})")
 }
 
 fn by_hand(run: &Run) -> String {
