@@ -147,7 +147,7 @@ impl Measured<'_> {
     /// Of an open loop only where the tool tells when a request was due.
     fn p99(&self, server: &str, workload: &str, level: Level) -> Option<Value> {
         let p99 = self.cell(server, workload, level)?.figure(Figure::P99Us);
-        p99.filter(|_| level.rate.is_none() || level.tool.tells_when_due()).map(Value::of)
+        p99.filter(|_| level.rate.is_none() || level.tool.can().tells_when_due).map(Value::of)
     }
 
     /// From duets where the run has them: they are sharper.
