@@ -20,7 +20,7 @@ use bench_analysis::calibration::{
 use bench_model::config::{Calibration, Placement};
 use bench_model::figure::Figure;
 use bench_model::plan::CalibrationPlan;
-use bench_model::results::{Conditions, RATES_FOLDER, RunFolder, pretty};
+use bench_model::results::{RATES_FOLDER, RunFolder, pretty};
 use bench_stats::Estimate;
 
 /// The figures that are compared.
@@ -39,7 +39,7 @@ const PATIENCE_S: f64 = 180.0;
 pub fn write(folder: &RunFolder) -> Result<CalibrationSummary> {
     let (plan, summary) = read(folder)?;
     folder.write_derived("summary.json", &pretty(&summary)?)?;
-    let text = text(folder, &plan, &folder.conditions()?, &summary);
+    let text = text(folder, &plan, &summary)?;
     super::write_report(folder, &text, &drawn(&summary))?;
     Ok(summary)
 }
@@ -52,7 +52,7 @@ pub(super) fn drawn(summary: &CalibrationSummary) -> Vec<(String, charts::Chart)
 /// The report of a calibration.
 pub fn markdown(folder: &RunFolder) -> Result<String> {
     let (plan, summary) = read(folder)?;
-    Ok(text(folder, &plan, &folder.conditions()?, &summary))
+    text(folder, &plan, &summary)
 }
 
 /// What a calibration's observations come to.
@@ -144,16 +144,11 @@ fn shown(share: Share) -> String {
     format!("{:.0} % [{:.0}, {:.0}]", share.value() * 100.0, low * 100.0, high * 100.0)
 }
 
-fn text(
-    folder: &RunFolder,
-    plan: &CalibrationPlan,
-    conditions: &Conditions,
-    summary: &CalibrationSummary,
-) -> String {
+fn text(folder: &RunFolder, plan: &CalibrationPlan, summary: &CalibrationSummary) -> Result<String> {
     let calibration = &plan.calibration;
     // Where no comparison of CPU time was made, there is nothing to say of them.
     let of_cpu = summary.trials > 0;
-    sections([
+    Ok(sections([
         "# Calibration report\n\nWhich differences this machine and this harness resolve, found by comparisons whose \
          true answer is known: a server against itself under another name, and against itself with extra CPU work for \
          each request.\n"
@@ -169,8 +164,8 @@ fn text(
         if of_cpu { common(calibration.environment.placement, summary) } else { String::new() },
         sizing(plan),
         failed(summary),
-        environment(folder, plan, conditions, summary),
-    ])
+        environment(folder, plan, summary)?,
+    ]))
 }
 
 fn ours(margin: f64, summary: &CalibrationSummary) -> String {
@@ -327,12 +322,8 @@ fn trial(part: &Calibration) -> String {
     )
 }
 
-fn environment(
-    folder: &RunFolder,
-    plan: &CalibrationPlan,
-    conditions: &Conditions,
-    summary: &CalibrationSummary,
-) -> String {
+fn environment(folder: &RunFolder, plan: &CalibrationPlan, summary: &CalibrationSummary) -> Result<String> {
+    let conditions = folder.conditions()?;
     let calibration = &plan.calibration;
     let host = &conditions.host;
     // Only what was measured: a calibration may be of CPU time, of rates, or of both.
@@ -350,10 +341,10 @@ fn environment(
         ("kernel", available(host.kernel.as_ref())),
         ("load tool", format!("{} {}", conditions.tool.name, conditions.tool.version)),
     ];
-    format!(
+    Ok(format!(
         "## Environment\n\n{}\nResume it: `cargo rpc-bench calibrate --resume results/{}`. The tools' own output is \
          kept only of trials that failed.\n",
         facts(rows).markdown(),
         folder.name()
-    )
+    ))
 }

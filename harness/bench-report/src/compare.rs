@@ -9,6 +9,7 @@ use super::columns::Columns;
 use super::differences::{self, warnings};
 use super::format::{at, count, known, list, ratio};
 use super::headline::{meanings, with_marks};
+use super::open_loop::disturbed;
 use bench_analysis::two_runs::{Between, Both, Change, Gate, Measured};
 use bench_analysis::{Better, Finding, Mark, Verdict};
 use bench_model::results::RunFolder;
@@ -114,11 +115,10 @@ fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Strin
     let said = |finding: &Option<Finding>, verdict: fn(&Finding) -> String| {
         known(finding.as_ref(), MISSING, |finding| words(finding, verdict, more_blocks_help))
     };
-    let disturbed = |change: &Change| if change.level.disturbed { ", disturbed" } else { "" };
     Columns::of(2, changes)
         .column("workload", |change| &change.workload)
         .column("server", |change| &change.server)
-        .column(unit, |change| count(change.level.amount().into()) + disturbed(change))
+        .column(unit, |change| count(change.level.amount().into()) + disturbed(change.level))
         .column("ratio of rates", |change| with_marks(shown(change.rate), &marks(between, change)))
         .column("by rate", |change| said(&change.rate, Finding::words))
         .column("ratio of CPU per request", |change| shown(change.cpu))

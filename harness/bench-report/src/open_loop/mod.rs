@@ -87,8 +87,12 @@ fn checked_answers<'a>(run: &Run, mut cells: impl Iterator<Item = &'a Cell> + Cl
 }
 
 fn requested(level: Level) -> String {
-    let disturbed = if level.disturbed { ", disturbed" } else { "" };
-    format!("{}{disturbed}", count(level.amount().into()))
+    count(level.amount().into()) + disturbed(level)
+}
+
+/// Behind a load that has another one in the background.
+pub(super) const fn disturbed(level: Level) -> &'static str {
+    if level.disturbed { ", disturbed" } else { "" }
 }
 
 fn latencies<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> String {
@@ -197,8 +201,7 @@ pub(super) fn distrust(run: &Run) -> String {
 
 /// A request at a load, with the tool that sends it and whether there is a background load.
 fn place(workload: &str, level: Level) -> String {
-    let disturbed = if level.disturbed { ", disturbed" } else { "" };
-    format!("{} by {}{disturbed}", at(workload, level), level.tool.name())
+    format!("{} by {}{}", at(workload, level), level.tool.name(), disturbed(level))
 }
 
 /// The commands that make a row's figures again.
