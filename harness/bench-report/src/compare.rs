@@ -198,8 +198,8 @@ pub fn gate(runs: Both<&Measured>, between: &Between) -> (String, Gate) {
         .iter()
         .map(|trial| format!("failed: trial {} of {}: {}\n", trial.number, trial.server, trial.reason));
     let out = format!(
-        "before: {}\nafter:  {}\njudged: {} cells by requests/s and CPU per request, {how}; margin {}\n{}{}{}{}{} of {} \
-         comparisons pass: {verdict}\n",
+        "before: {}\nafter:  {}\njudged: {} cells by requests/s and CPU per request, {how}; margin {}\n{}{}{}{}{} of \
+         {} comparisons pass: {verdict}\n",
         runs.before.name,
         runs.after.name,
         between.judged().len(),

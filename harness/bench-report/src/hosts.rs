@@ -58,12 +58,12 @@ fn notes(hosts: &[HostSummary]) -> [String; 4] {
             joined(kinds, "; ")
         ),
     };
-    let sums = "Counts and rates are sums. Percentiles in all other tables are those of all requests together: from the \
-        records of every request in an open loop, from added histograms in a closed loop. A tool that prints \
+    let sums = "Counts and rates are sums. Percentiles in all other tables are those of all requests together: from \
+        the records of every request in an open loop, from added histograms in a closed loop. A tool that prints \
         percentiles alone (bombardier) has none for several hosts; they are left out there and stand for each host \
         here.";
-    let void = "A trial is void where hosts started further apart than 1 % of the window. *Busiest* is the share of its \
-        processors that a host's load tool used in its busiest trial; from 90 % on, a cell is marked as \
+    let void = "A trial is void where hosts started further apart than 1 % of the window. *Busiest* is the share of \
+        its processors that a host's load tool used in its busiest trial; from 90 % on, a cell is marked as \
         client-bound. The clock is compared by messages through the shared folder.";
     [differing, kinds, sums.to_owned(), void.to_owned()]
 }

@@ -179,10 +179,10 @@ fn chart(summary: &SloSummary) -> String {
             format!("\nNot drawn because there was no latency: {trials} trials that missed the level.\n")
         }
     };
-    "\n![99th percentile of latency against the rate, trial by trial](slo.svg)\n\nEach mark is a trial: filled where it \
-     met the level, hollow where it missed it, crossed where the load tool was the limit; small marks are short windows. \
-     The line is the level's limit; a trial below it that is hollow missed another part of the level. Both axes are \
-     logarithmic.\n"
+    "\n![99th percentile of latency against the rate, trial by trial](slo.svg)\n\nEach mark is a trial: filled where \
+     it met the level, hollow where it missed it, crossed where the load tool was the limit; small marks are short \
+     windows. The line is the level's limit; a trial below it that is hollow missed another part of the level. Both \
+     axes are logarithmic.\n"
         .to_owned()
         + &unseen
 }

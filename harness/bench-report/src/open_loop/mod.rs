@@ -146,11 +146,11 @@ fn comparisons(run: &Run, workload: &str) -> String {
         .column("resolves", |pair| resolution(&pair.cpu))
         .within(|table| {
             format!(
-                "\n### Comparisons\n\n{table}\n{PAIRED_RATIOS} At a rate that all servers hold none is saturated, so CPU \
-                 time for a request is the fairest comparison. It is judged after {} valid blocks, with a margin of \
-                 {}; all {} comparisons of the run and all interim analyses share an error of 5 %. The ratios of p99s \
-                 are not judged; each interval is right by itself with 95 %. What the load tool is late by is in both \
-                 p99s and draws their ratio towards 1; those from the send are without it.\n{}",
+                "\n### Comparisons\n\n{table}\n{PAIRED_RATIOS} At a rate that all servers hold none is saturated, so \
+                 CPU time for a request is the fairest comparison. It is judged after {} valid blocks, with a margin \
+                 of {}; all {} comparisons of the run and all interim analyses share an error of 5 %. The ratios of \
+                 p99s are not judged; each interval is right by itself with 95 %. What the load tool is late by is in \
+                 both p99s and draws their ratio towards 1; those from the send are without it.\n{}",
                 list(&run.summary.block_counts),
                 run.plan.campaign.margin,
                 run.summary.comparisons.len(),

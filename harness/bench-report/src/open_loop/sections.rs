@@ -139,11 +139,11 @@ fn recovery(run: &Run) -> String {
         .column("trials", |of| of.after_ms.len())
         .within(|table| {
             format!(
-                "## Recovery\n\nFrom {} to {} of the window the same server also gets {}. A server is back where p99 is \
-                 no higher than it was at any time before, and stays so for a second. Connections that found the \
+                "## Recovery\n\nFrom {} to {} of the window the same server also gets {}. A server is back where p99 \
+                 is no higher than it was at any time before, and stays so for a second. Connections that found the \
                  listen queue full are a trial's, on average; they count each try. *Of its requests* are those of {} \
-                 that were due in the overload.{}\n\n{table}\n![p99 through the window](recovery.svg)\n\n99th percentile \
-                 of each part of the window, by when requests were to be sent; medians over trials.\n",
+                 that were due in the overload.{}\n\n{table}\n![p99 through the window](recovery.svg)\n\n99th \
+                 percentile of each part of the window, by when requests were to be sent; medians over trials.\n",
                 time_ms(other.from_ms),
                 time_ms(other.from_ms + other.for_ms.unwrap_or_default()),
                 other_load(other),

@@ -69,9 +69,9 @@ pub fn costs(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
         })
         .within(|table| {
             format!(
-                "### What a million requests cost\n\n{table}\nAt the highest rate that a box holds, all day: a box that \
-                 is used less costs more for a request. Prices are those of `bench-scripts/prices.toml` when the run \
-                 began; the shipped ones are examples and no provider's.\n"
+                "### What a million requests cost\n\n{table}\nAt the highest rate that a box holds, all day: a box \
+                 that is used less costs more for a request. Prices are those of `bench-scripts/prices.toml` when the \
+                 run began; the shipped ones are examples and no provider's.\n"
             )
         })
 }
@@ -181,9 +181,9 @@ pub fn own_threads(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
         .column("closed loop", |[_, equal]| closed_rate(equal))
         .within(|table| {
             format!(
-                "### The server's own number of threads\n\n{table}\nRust's standard library rounds a quota down when it \
-                 says how many threads can run at once, to 1 at least: a server that starts a thread for each leaves \
-                 half a processor of 1.5 unused where one thread is busy. Others round up (`num_cpus`).\n"
+                "### The server's own number of threads\n\n{table}\nRust's standard library rounds a quota down when \
+                 it says how many threads can run at once, to 1 at least: a server that starts a thread for each \
+                 leaves half a processor of 1.5 unused where one thread is busy. Others round up (`num_cpus`).\n"
             )
         })
 }

@@ -244,10 +244,10 @@ fn slope(summary: &WhySummary) -> String {
         .column("largest miss of the line", |line| dash(line.misfit, percent));
     let connections = counted(slope.connections.into(), "connection");
     format!(
-        "## The answer's length\n\n![CPU time for a request against the length of its answer](slope.svg)\n\n{}\nServer CPU \
-         time for a request against the {element}s that it returns, at {connections}: a straight line for each block \
-         by least squares, weighted so that each length counts by its relative miss; figures are medians over blocks. \
-         The parts are fitted with the same weights and add up to the slope in every block.\n\n{}",
+        "## The answer's length\n\n![CPU time for a request against the length of its answer](slope.svg)\n\n{}\nServer \
+         CPU time for a request against the {element}s that it returns, at {connections}: a straight line for each \
+         block by least squares, weighted so that each length counts by its relative miss; figures are medians over \
+         blocks. The parts are fitted with the same weights and add up to the slope in every block.\n\n{}",
         table.markdown(),
         points(slope)
     )

@@ -121,7 +121,8 @@ fn slope(slope: &SlopeSummary) -> Option<String> {
         )
     });
     Some(format!(
-        "Each {element} more in the answer costs {} {cost_a} ns and {} {cost_b} ns{ratio}{serialising}{of_none}.{misfit}",
+        "Each {element} more in the answer costs {} {cost_a} ns and {} {cost_b} \
+         ns{ratio}{serialising}{of_none}.{misfit}",
         a.server, b.server
     ))
 }
