@@ -69,23 +69,6 @@ pub struct TriedRemedy {
     pub confirmation: Option<Confirmation>,
 }
 
-impl TriedRemedy {
-    /// Compares the trials without the remedy with those with it.
-    pub fn new(plan: RemedyPlan, timeout_ms: u64, observations: &[Observation]) -> Self {
-        let of = |server: &str| -> Vec<Observation> {
-            let is_of = |observation: &&Observation| {
-                observation.trial.server == server && !disturbed(&observation.outcome)
-            };
-            observations.iter().filter(is_of).cloned().collect()
-        };
-        let confirmation = plan
-            .remedied
-            .as_ref()
-            .map(|(remedied, _)| confirm(plan.cause.symptom, timeout_ms, &of(&plan.server), &of(remedied)));
-        Self { plan, confirmation }
-    }
-}
-
 /// Diagnoses every server, workload and load of a run's observations, without those that the machine disturbed; those
 /// with nothing to explain are left out. `ready` are the servers' ready lines, `cores` the machine's.
 pub fn diagnosed<'a>(
@@ -149,5 +132,17 @@ pub fn tried_remedies(run: &RunFolder) -> Result<Vec<(TriedRemedy, RunFolder)>> 
 /// As [`remedies`].
 pub fn tried_remedy(folder: &RunFolder) -> Result<TriedRemedy> {
     let timeout_ms = folder.plan()?.campaign.timeout_ms;
-    Ok(TriedRemedy::new(folder.read_json(REMEDY)?, timeout_ms, &folder.observations()?))
+    let (plan, observations): (RemedyPlan, _) = (folder.read_json(REMEDY)?, folder.observations()?);
+    // The trials without the remedy, and those with it.
+    let of = |server: &str| -> Vec<Observation> {
+        let is_of = |observation: &&Observation| {
+            observation.trial.server == server && !disturbed(&observation.outcome)
+        };
+        observations.iter().filter(is_of).cloned().collect()
+    };
+    let confirmation = plan
+        .remedied
+        .as_ref()
+        .map(|(remedied, _)| confirm(plan.cause.symptom, timeout_ms, &of(&plan.server), &of(remedied)));
+    Ok(TriedRemedy { plan, confirmation })
 }

@@ -1,5 +1,5 @@
-//! Several hypotheses at once: Holm's procedure, also at the interim analyses of a sequential plan. Takes p-values and
-//! says what is rejected; knows no verdict.
+//! Several hypotheses at once: Holm's procedure, also at the interim analyses of a sequential plan. Takes p-values, or
+//! the analyses that have them, and says what is rejected; knows no verdict.
 //!
 //! Sources: Holm, Scand. J. Statist. 6 (1979); Ye, Li, Liu and Yao, Statistics in Medicine 32 (2013), and Maurer and
 //! Bretz, Statistics in Biopharmaceutical Research 5 (2013), for its group-sequential form.

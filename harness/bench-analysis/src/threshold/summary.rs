@@ -98,40 +98,31 @@ pub fn failing_at<'a>(judged: &[Judged<'a>], at: Option<Counted>) -> Vec<&'a Obs
 impl SearchPlan {
     /// What the searches found. Causes and remedies are worked out from more than the observations.
     pub fn summarize(&self, replay: &Replay<'_, Doubling>) -> ThresholdSummary {
-        let searches = self.searches.iter().zip(replay.found());
+        let search = |(searched, (found, judged)): (&Searched, (FoundThreshold, &[Judged<'_>]))| {
+            let own: Vec<&Observation> = judged.iter().map(|of| of.observation).collect();
+            let died = |observation: &&Observation| {
+                Some(Died { connections: observation.trial.connections, how: died(&observation.outcome)? })
+            };
+            let wrong = to_explain(judged, &failing_at(judged, found.fails_at()));
+            let slowest_ms =
+                |observation: &&Observation| Some(valid_evidence(observation)?.load.latency_us.max / 1e3);
+            SearchSummary {
+                searched: searched.clone(),
+                complaints: self.complaints_of(&wrong),
+                slowest_ms: wrong.iter().filter_map(slowest_ms).max_by(f64::total_cmp),
+                died: own.iter().filter_map(died).collect(),
+                connecting: connecting(&own),
+                found,
+            }
+        };
         ThresholdSummary {
             timeout_ms: self.timeout_ms,
             confirmations: self.threshold.confirmations,
             bad_to_fail: self.rules().bad_to_fail(),
             left: replay.schedule.left(),
             trials: replay.judged.iter().map(Vec::len).sum(),
-            searches: searches
-                .map(|(searched, (found, judged))| self.search_summary(searched, found, judged))
-                .collect(),
+            searches: self.searches.iter().zip(replay.found()).map(search).collect(),
             ..ThresholdSummary::default()
-        }
-    }
-
-    fn search_summary(
-        &self,
-        searched: &Searched,
-        found: FoundThreshold,
-        judged: &[Judged<'_>],
-    ) -> SearchSummary {
-        let own: Vec<&Observation> = judged.iter().map(|of| of.observation).collect();
-        let died = |observation: &&Observation| {
-            Some(Died { connections: observation.trial.connections, how: died(&observation.outcome)? })
-        };
-        let wrong = to_explain(judged, &failing_at(judged, found.fails_at()));
-        let slowest_ms =
-            |observation: &&Observation| Some(valid_evidence(observation)?.load.latency_us.max / 1e3);
-        SearchSummary {
-            searched: searched.clone(),
-            complaints: self.complaints_of(&wrong),
-            slowest_ms: wrong.iter().filter_map(slowest_ms).max_by(f64::total_cmp),
-            died: own.iter().filter_map(died).collect(),
-            connecting: connecting(&own),
-            found,
         }
     }
 }
