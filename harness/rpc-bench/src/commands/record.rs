@@ -110,7 +110,7 @@ pub fn record(args: &Args) -> Result<bool> {
     if let Some(error) = &written.error {
         return Err(anyhow!("{}: {error}", args.to.display()));
     }
-    let calls: u64 = written.methods.values().sum();
+    let calls = written.calls();
     bench_system::say!("{} of {} in {}", counted(calls, "call"), methods(&written), args.to.display());
     if written.left_out > 0 {
         let left_out = counted(written.left_out, "call");
@@ -123,6 +123,16 @@ pub fn record(args: &Args) -> Result<bool> {
         );
     }
     Ok(true)
+}
+
+impl Written {
+    fn calls(&self) -> u64 {
+        self.methods.values().sum()
+    }
+
+    fn is_done(&self, most: Option<u64>) -> bool {
+        self.error.is_some() || most.is_some_and(|most| self.calls() >= most)
+    }
 }
 
 fn methods(written: &Written) -> String {
@@ -172,9 +182,7 @@ impl Recorder {
     }
 
     fn is_done(&self) -> bool {
-        let written = self.written();
-        let calls: u64 = written.methods.values().sum();
-        written.error.is_some() || self.most.is_some_and(|most| calls >= most)
+        self.written().is_done(self.most)
     }
 
     /// Writes the calls of a message down; what is no call is not one's.
@@ -184,16 +192,16 @@ impl Recorder {
             Ok(call) => vec![call],
             Err(_) => return,
         };
-        for call in calls {
-            if !self.is_done() {
-                self.take_one(call);
-            }
-        }
+        calls.into_iter().for_each(|call| self.take_one(call));
     }
 
     fn take_one(&self, mut call: Value) {
         let Some(method) = call["method"].as_str().map(str::to_owned) else { return };
+        // Locked until it is written: others may be about to write the last call, too.
         let mut written = self.written();
+        if written.is_done(self.most) {
+            return;
+        }
         if self.left_out.iter().any(|pattern| fits(pattern, &method)) {
             written.left_out += 1;
             return;
@@ -284,5 +292,23 @@ mod tests {
             text,
             "{\"method\":\"a\",\"params\":[1]}\n{\"method\":\"b\"}\n{\"method\":\"a\",\"params\":[2]}\n"
         );
+    }
+    #[test]
+    fn clients_at_one_time_record_no_call_too_many() {
+        for _ in 0..200 {
+            let file = tempfile::tempfile().unwrap();
+            let written = Mutex::new(Written { file, methods: BTreeMap::new(), left_out: 0, error: None });
+            let recorder = Recorder { left_out: Vec::new(), most: Some(20), written };
+            let together = std::sync::Barrier::new(8);
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        together.wait();
+                        (0..10).for_each(|_| recorder.take(r#"{"method":"a"}"#));
+                    });
+                }
+            });
+            assert_eq!(recorder.written().calls(), 20);
+        }
     }
 }
