@@ -359,18 +359,6 @@ impl Sample {
         self.client_cpu.total_s() / self.load.time_taken_s
     }
 
-    /// The second half of the load: what is left of it after the first. Its time is known to the tool's start, some 10
-    /// ms; the tool's end is not in it, for which the tool idles up to 200 ms.
-    pub fn second_half(&self) -> Option<Half> {
-        let first = self.first_half?;
-        Some(Half {
-            requests: self.server_requests?.checked_sub(first.requests)?,
-            cpu_s: self.server_cpu?.total_s() - first.cpu_s,
-            wall_s: self.load.time_taken_s - first.wall_s,
-            question_s: first.question_s,
-        })
-    }
-
     /// Share of the processors' time that the hypervisor gave to others, from 0 to 1.
     pub fn steal_share(&self) -> Option<f64> {
         // Older runs do not say how many processors there were.

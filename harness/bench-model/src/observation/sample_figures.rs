@@ -128,11 +128,13 @@ fn connection_memory_bytes(sample: &Sample) -> Option<f64> {
 }
 
 fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {
-    let (first, second) = (sample.first_half?, sample.second_half()?);
+    let first = sample.first_half?;
+    let second_requests = sample.server_requests?.checked_sub(first.requests)?;
+    let second_cpu_s = sample.server_cpu?.total_s() - first.cpu_s;
     // Where the server took long to report its count, the middle is not known well enough.
     if first.question_s > SLOW_QUESTION * first.wall_s {
         return None;
     }
     let cost = |cpu_s: f64, requests: u64| (requests > 0).then(|| cpu_s / requests as f64);
-    Some(cost(first.cpu_s, first.requests)? / cost(second.cpu_s, second.requests)?)
+    Some(cost(first.cpu_s, first.requests)? / cost(second_cpu_s, second_requests)?)
 }

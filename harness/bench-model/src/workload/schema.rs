@@ -34,15 +34,12 @@ enum Written {
 }
 
 impl TryFrom<Written> for Schema {
-    type Error = String;
+    type Error = anyhow::Error;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: Written) -> Result<Self> {
         match written {
             Written::Path(path) => Ok(Self { path, content: Value::Null, compiled: None }),
-            Written::Located { path, content } => {
-                let compiled = compiled(&content).map_err(|error| format!("{}: {error}", path.display()))?;
-                Ok(Self { path, content, compiled: Some(compiled) })
-            }
+            Written::Located { path, content } => Self::compiled(path, content),
         }
     }
 }
@@ -70,11 +67,25 @@ impl Schema {
     /// # Errors
     /// It can't be read, is not JSON, or is no schema: with the file, and the line or the JSON pointer in it.
     pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
-        self.path = folder.join(&self.path);
-        self.content = read(&self.path)?;
-        let compiled = compiled(&self.content).map_err(|error| anyhow!("{}: {error}", self.path.display()));
-        self.compiled = Some(compiled?);
+        let path = folder.join(&self.path);
+        let content = read(&path)?;
+        *self = Self::compiled(path, content)?;
         Ok(())
+    }
+
+    fn compiled(path: PathBuf, content: Value) -> Result<Self> {
+        let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+        compiler.use_loader(Box::new(NoOtherFile));
+        let wrong = |error: CompileError| {
+            let why = match error {
+                CompileError::ValidationError { src, .. } => first(&src, ""),
+                error => format!("{error:#}").replace('\n', " "),
+            };
+            anyhow!("{}: no JSON Schema: {why}", path.display())
+        };
+        compiler.add_resource(URL, content.clone()).map_err(wrong)?;
+        let index = compiler.compile(URL, &mut schemas).map_err(wrong)?;
+        Ok(Self { path, content, compiled: Some(Arc::new((schemas, index))) })
     }
 
     /// Refuses a file that is another one by now than when it was located. One that is not there any longer is kept
@@ -113,18 +124,6 @@ impl UrlLoader for NoOtherFile {
     fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
         Err("put what it refers to under $defs of this file".into())
     }
-}
-
-fn compiled(content: &Value) -> Result<Arc<(Schemas, SchemaIndex)>, String> {
-    let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
-    compiler.use_loader(Box::new(NoOtherFile));
-    let words = |error: CompileError| match error {
-        CompileError::ValidationError { src, .. } => format!("no JSON Schema: {}", first(&src, "")),
-        error => format!("no JSON Schema: {}", format!("{error:#}").replace('\n', " ")),
-    };
-    compiler.add_resource(URL, content.clone()).map_err(words)?;
-    let index = compiler.compile(URL, &mut schemas).map_err(words)?;
-    Ok(Arc::new((schemas, index)))
 }
 
 /// The first of some errors that lie inside each other, below this pointer.
