@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
 use super::{Client, Latency, Load, LoadSample, OpenWindow};
+use crate::transport::Transport;
 
 /// What the tool prints its result by: counts and the quantile function of latency.
 pub(super) const TEMPLATE: &str = include_str!("bombardier.template");
@@ -23,9 +24,10 @@ pub(super) const TEMPLATE: &str = include_str!("bombardier.template");
 pub struct Bombardier;
 
 impl Driver for Bombardier {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> About {
+        About {
             name: "bombardier",
+            transports: &[Transport::Http],
             closed_loop: true,
             limits_rate: true,
             closes_each: true,
@@ -35,7 +37,7 @@ impl Driver for Bombardier {
             // bombardier version v1.2.6 linux/amd64
             own_version: ("--version", 2),
             build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "", is_quick: true },
-            ..About::NOTHING
+            ..About::default()
         }
     }
 

@@ -69,8 +69,8 @@ const USUAL: [&str; 2] = ["No script iterations fully finished", "setTimeout "];
 pub struct K6;
 
 impl Driver for K6 {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> About {
+        About {
             name: "k6",
             transports: &[Transport::Http, Transport::WebSocket],
             closed_loop: true,
@@ -82,7 +82,7 @@ impl Driver for K6 {
             // k6 v2.2.0 (go1.25.12, linux/amd64)
             own_version: ("version", 1),
             build: Build::Go { package: "go.k6.io/k6/v2", folder: "k6", is_quick: false },
-            ..About::NOTHING
+            ..About::default()
         }
     }
 

@@ -14,7 +14,7 @@ use crate::workload::requests::{Known, Stream};
 use anyhow::{Context, Result, ensure};
 
 /// How a tool is built.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub enum Build {
     /// A package of a Go module; the folder of its `go.mod`, inside that of the tools.
     Go {
@@ -26,12 +26,10 @@ pub enum Build {
         is_quick: bool,
     },
     /// A crate, which takes minutes.
+    #[default]
     Cargo,
     /// A package of this workspace, whose program is called as the tool. Cargo itself knows whether it is up to date.
-    Workspace {
-        /// The package.
-        package: &'static str,
-    },
+    Workspace,
     /// Never built: a package of the system.
     Package {
         /// The command that installs it.
@@ -46,8 +44,9 @@ impl Build {
     }
 }
 
-/// What a load tool is: what it can do, its pinned version, and how that is built.
-#[derive(Debug, Clone, Copy)]
+/// What a load tool is: what it can do, its pinned version, and how that is built. It can do nothing of which its entry
+/// says nothing.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct About {
     /// Its name: in campaigns, in results, and of its program.
     pub name: &'static str,
@@ -94,34 +93,6 @@ pub struct About {
     /// The package of this workspace whose program of that name prints its own record of the requests, where neither
     /// the tool nor the harness reads that.
     pub reader: Option<&'static str>,
-}
-
-impl About {
-    /// What a tool can do of which its entry says nothing: nothing, over HTTP.
-    pub(super) const NOTHING: Self = Self {
-        name: "",
-        transports: &[Transport::Http],
-        open_loop: false,
-        limits_rate: false,
-        closed_loop: false,
-        several_bodies: false,
-        repeats_bodies: false,
-        headers: false,
-        tls: false,
-        several_in_flight: false,
-        batches: false,
-        holds: false,
-        closes_each: false,
-        tells_when_due: false,
-        prints_from_due: false,
-        users: false,
-        template: None,
-        variable: "",
-        version: "",
-        own_version: ("", 0),
-        build: Build::Package { install: "" },
-        reader: None,
-    };
 }
 
 /// What a load's requests hold.
@@ -243,13 +214,13 @@ impl From<LoadSample> for Reading {
 /// A load tool.
 pub trait Driver: Sync {
     /// What it is.
-    fn about(&self) -> &'static About;
+    fn about(&self) -> About;
 
     /// What to know of another version, where its figures do not compare with those of the pinned one. What a tool
     /// prints may change at any time.
     fn caveat(&self, version: &str) -> Option<String> {
         let About { name, version: pinned, .. } = self.about();
-        (version.trim_start_matches('v') != *pinned)
+        (version.trim_start_matches('v') != pinned)
             .then(|| format!("{name} {version} was used, not {pinned}, with which the harness was tested"))
     }
 

@@ -74,7 +74,7 @@ impl LoadTool {
     }
 
     /// What it is and can do.
-    pub fn can(self) -> &'static About {
+    pub fn can(self) -> About {
         self.driver().about()
     }
 

@@ -20,6 +20,7 @@ use super::Load;
 use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, rate_of};
 use super::records::kept::shared;
 use super::records::{Record, not_sent};
+use crate::transport::Transport;
 
 /// The tool ends its tickets this long after the last request was due, in milliseconds, or it would drop those of its
 /// last tick. What it sends in that time is recorded as all the rest.
@@ -32,9 +33,10 @@ const NAMES: [&str; 5] = ["ticket_s", "sent_s", "ended_s", "status", "bytes"];
 pub struct Oha;
 
 impl Driver for Oha {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> About {
+        About {
             name: "oha",
+            transports: &[Transport::Http],
             open_loop: true,
             several_bodies: true,
             tells_when_due: true,
@@ -45,7 +47,7 @@ impl Driver for Oha {
             own_version: ("--version", 1),
             build: Build::Cargo,
             reader: Some("oha-records"),
-            ..About::NOTHING
+            ..About::default()
         }
     }
 

@@ -29,8 +29,8 @@ const NAMES: [&str; 7] = ["connection", "due_ns", "sent_ns", "ended_ns", "own_la
 pub struct RpcLoad;
 
 impl Driver for RpcLoad {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> About {
+        About {
             name: "rpc-load",
             transports: &Transport::ALL,
             closed_loop: true,
@@ -49,8 +49,8 @@ impl Driver for RpcLoad {
             version: env!("CARGO_PKG_VERSION"),
             // rpc-load 0.1.0
             own_version: ("--version", 1),
-            build: Build::Workspace { package: "load-generator" },
-            ..About::NOTHING
+            build: Build::Workspace,
+            ..About::default()
         }
     }
 

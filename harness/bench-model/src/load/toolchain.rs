@@ -140,10 +140,9 @@ impl Tool {
     }
 
     fn find_or_build(tool: LoadTool, tools: &Path) -> Result<Self> {
-        let About { name, variable, build, .. } = *tool.can();
+        let About { name, variable, build, .. } = tool.can();
         // Whether a program of this workspace is up to date, cargo knows.
-        let is_final =
-            |found: &Self| !matches!(build, Build::Workspace { .. }) || found.source != Source::Pinned;
+        let is_final = |found: &Self| !matches!(build, Build::Workspace) || found.source != Source::Pinned;
         if let Some(found) = Self::find_itself(tool, tools)?.filter(is_final) {
             return Ok(found);
         }
@@ -152,7 +151,7 @@ impl Tool {
                 build::go(tool, package, &tools.join(folder), &tools.join("bin"))?
             }
             Build::Cargo => build::cargo(tool, &cargo_root(tool, tools))?,
-            Build::Workspace { package } => build::here(tool, package, &workspace(tools))?,
+            Build::Workspace => build::here(tool, &workspace(tools))?,
             Build::Package { install } => {
                 bail!("no {name} on the PATH: install it ({install}), or set {variable}=path to it")
             }
@@ -174,9 +173,9 @@ impl Tool {
     /// program where that is installed, on the `PATH`, or where it is built.
     fn reader(&self, tool: LoadTool, tools: &Path) -> Result<Option<PathBuf>> {
         let Some(name) = tool.can().reader else { return Ok(None) };
-        let next_to_it = Some(self.path.with_file_name(name)).filter(|path| path.is_file());
-        let built = || Some(cargo_root(tool, tools).join("bin").join(name)).filter(|path| path.is_file());
-        let found = next_to_it.or_else(|| installed(name)).or_else(|| on_path(name)).or_else(built);
+        let built = cargo_root(tool, tools).join("bin").join(name);
+        let places = [Some(self.path.with_file_name(name)), installed(name), on_path(name), Some(built)];
+        let found = places.into_iter().flatten().find(|path| path.is_file());
         let missing = || {
             let (tool, path) = (tool.name(), self.path.display());
             format!(
@@ -193,7 +192,7 @@ impl Tool {
         }
         let is_built = match tool.can().build {
             Build::Go { folder, .. } => is_built(&built_at(tool, tools), &tools.join(folder)),
-            Build::Cargo | Build::Workspace { .. } => built_at(tool, tools).is_file(),
+            Build::Cargo | Build::Workspace => built_at(tool, tools).is_file(),
             Build::Package { .. } => false,
         };
         is_built.then(|| Self::pinned(tool, tools)).transpose()
@@ -203,7 +202,7 @@ impl Tool {
     fn pinned(tool: LoadTool, tools: &Path) -> Result<Self> {
         let version = match tool.can().build {
             Build::Go { package, folder, .. } => pinned_version(package, &tools.join(folder))?,
-            Build::Cargo | Build::Workspace { .. } | Build::Package { .. } => {
+            Build::Cargo | Build::Workspace | Build::Package { .. } => {
                 format!("v{}", tool.can().version)
             }
         };
@@ -212,7 +211,7 @@ impl Tool {
 
     /// Finds a tool that is not the pinned one: its environment variable's, one next to this program, or the `PATH`'s.
     fn foreign(tool: LoadTool) -> Result<Option<Self>> {
-        let About { name, variable, .. } = *tool.can();
+        let About { name, variable, .. } = tool.can();
         let named = env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
         let source = if named.is_some() { Source::Environment } else { Source::Path };
         let found = named.or_else(|| installed(name)).or_else(|| on_path(name));
@@ -243,7 +242,7 @@ fn built_at(tool: LoadTool, tools: &Path) -> PathBuf {
     match tool.can().build {
         Build::Go { .. } => tools.join("bin").join(tool.name()),
         Build::Cargo | Build::Package { .. } => cargo_root(tool, tools).join("bin").join(tool.name()),
-        Build::Workspace { .. } => workspace(tools).join("target/release").join(tool.name()),
+        Build::Workspace => workspace(tools).join("target/release").join(tool.name()),
     }
 }
 
@@ -291,7 +290,7 @@ fn pinned_version(package: &str, pins: &Path) -> Result<String> {
 
 /// The version that a foreign program gives: in its own words, or in Go's record of how it was built.
 fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
-    let About { own_version: (option, word), build, .. } = *tool.can();
+    let About { own_version: (option, word), build, .. } = tool.can();
     let output = Command::new(path)
         .arg(option)
         .output()

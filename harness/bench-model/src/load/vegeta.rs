@@ -19,6 +19,7 @@ use super::bombardier::without_ports;
 use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, rate_of};
 use super::records::kept::shared;
 use super::records::{Record, not_sent};
+use crate::transport::Transport;
 
 /// What is late by more than this when the window is over is not sent, in milliseconds.
 const OVERTIME_MS: u64 = 100;
@@ -30,9 +31,10 @@ const NO_TARGETS: &str = "no targets to attack";
 pub struct Vegeta;
 
 impl Driver for Vegeta {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> About {
+        About {
             name: "vegeta",
+            transports: &[Transport::Http],
             open_loop: true,
             several_bodies: true,
             tells_when_due: true,
@@ -41,7 +43,7 @@ impl Driver for Vegeta {
             // Version: 12.13.0
             own_version: ("-version", 1),
             build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta", is_quick: true },
-            ..About::NOTHING
+            ..About::default()
         }
     }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
 use super::{Latency, Load, LoadSample};
+use crate::transport::Transport;
 
 /// By which it sends, and prints its result.
 const SCRIPT: &str = include_str!("wrk.lua");
@@ -23,9 +24,10 @@ const INTERRUPTED_S: u64 = 5;
 pub struct Wrk;
 
 impl Driver for Wrk {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> About {
+        About {
             name: "wrk",
+            transports: &[Transport::Http],
             closed_loop: true,
             template: Some(("wrk.lua", SCRIPT)),
             variable: "WRK",
@@ -33,7 +35,7 @@ impl Driver for Wrk {
             // wrk debian/4.1.0-4 [epoll] Copyright (C) 2012 Will Glozer
             own_version: ("-v", 1),
             build: Build::Package { install: "apt-get install wrk" },
-            ..About::NOTHING
+            ..About::default()
         }
     }
 

@@ -49,8 +49,8 @@ pub(super) fn cargo(tool: LoadTool, root: &Path) -> Result<()> {
     run(&mut install, "cargo", &format!("{name} {version}"))
 }
 
-/// Builds a tool from a package of this workspace.
-pub(super) fn here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()> {
+/// Builds the tool of this workspace.
+pub(super) fn here(tool: LoadTool, workspace: &Path) -> Result<()> {
     let About { name, variable, .. } = tool.can();
     ensure!(
         workspace.join("Cargo.toml").is_file(),
@@ -60,7 +60,10 @@ pub(super) fn here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()
     let target =
         std::path::absolute(workspace.join("target")).context("the workspace has no absolute path")?;
     let mut build = cargos(tool, "build")?;
-    build.args(["--release", "--package", package, "--target-dir"]).arg(target).current_dir(workspace);
+    build
+        .args(["--release", "--package", "load-generator", "--target-dir"])
+        .arg(target)
+        .current_dir(workspace);
     run(&mut build, "cargo", name)
 }
 
