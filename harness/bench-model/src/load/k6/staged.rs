@@ -1,4 +1,5 @@
-//! What users in stages saw, worked out from k6's samples: those of the script's metrics, and how many users there were.
+//! What users in stages saw, worked out from k6's samples: those of the script's metrics, and how many users there
+//! were.
 
 use std::collections::BTreeMap;
 use std::error::Error;
