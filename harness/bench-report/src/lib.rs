@@ -133,7 +133,7 @@ impl Run {
         format!("{server}{}{by}", self.paired(cell.beside.as_ref()))
     }
 
-    /// The server beside another one, as it stands behind that one's name.
+    /// The server paired with another one, as it stands behind that one's name.
     fn paired(&self, beside: Option<&String>) -> String {
         format::known(beside, "", |other| format!(" paired with {}", self.label(other)))
     }

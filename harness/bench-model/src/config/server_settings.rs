@@ -293,7 +293,7 @@ impl Environment {
         values
     }
 
-    /// Refuses any other placement for a load of which a person is told that it needs its tool.
+    /// Refuses any other placement for a load that needs its tool on all cores.
     pub(super) fn check_all_cores(&self, needs_its: &str) -> Result<()> {
         ensure!(
             self.placement == Placement::Free,

@@ -174,8 +174,8 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                 let on = |processors: &[String]| joined(processors.iter().map(|name| numbers(name)), " and ");
                 let place = match (less.as_slice(), more.as_slice()) {
                     ([], []) => String::new(),
-                    (less, []) => format!("surely less on {} alone", on(less)),
-                    (_, more) => format!("surely more on {} alone", on(more)),
+                    (less, []) => format!("surely less only on {}", on(less)),
+                    (_, more) => format!("surely more only on {}", on(more)),
                 };
                 places.push((place, name));
             }
@@ -308,7 +308,7 @@ fn table(answer: &Answer, sources: &mut Sources) -> Table {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            let note = "The same of one build of each server: the lowest and the highest that was seen, without ? and \
+            let note = "The same of one build of each server, on any of them: the lowest and the highest that was seen, without ? and \
                 bold; another build may lie a little outside";
             let name = format!("{}, one build, such as yours{}", phrase(row), sources.mark(note.to_owned()));
             table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
@@ -375,7 +375,7 @@ fn notes(answer: &Answer) -> String {
             format!("**?**: not surely different from {baseline}: their intervals overlap{somewhere}.")
         }),
         cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)).then(|| {
-            "**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned()
+            "**≥**: a lower bound, since the load generator, or the highest load that was tried, was the limit.".to_owned()
         }),
         (!bound.is_empty()).then(|| format!("Left out: {bound}.")),
     ];
