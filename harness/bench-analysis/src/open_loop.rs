@@ -322,6 +322,15 @@ mod tests {
         assert_eq!(trial(|ms| if ms >= 2_000 { 50_000.0 } else { 400.0 }).after_ms, None);
     }
 
+    /// Parts in which nothing was answered are missing: what stands around them does not stay at the old level.
+    #[test]
+    fn a_time_without_answers_is_no_recovery() {
+        let mut series = series(|ms| if (2_000..5_000).contains(&ms) { 50_000.0 } else { 400.0 });
+        series.retain(|bin| !(5_500..6_000).contains(&bin.from_ms));
+        let found = OverloadTrial::new(&series, &background(), 3_000).unwrap();
+        assert_eq!(found.after_ms, Some(1_000.0));
+    }
+
     #[test]
     fn the_old_level_is_the_highest_before_the_overload() {
         let noisy = |ms: u32| match ms {

@@ -1,7 +1,7 @@
 //! The harness's own client: for requests to one server, one at a time, by either transport. Never for load.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -173,8 +173,12 @@ fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Resul
 /// A WebSocket to a server. Each read and write may take as long as `timeout`.
 fn open(target: &Target, timeout: Duration) -> Result<WebSocket<Box<dyn Stream>>> {
     let context = || format!("no WebSocket to {target}");
-    let addr = target.addresses()?.into_iter().next().with_context(context)?;
-    let stream = TcpStream::connect_timeout(&addr, timeout).with_context(context)?;
+    // The first of a name's addresses that answers.
+    let addresses = target.addresses()?;
+    let connect = |addr: &SocketAddr| TcpStream::connect_timeout(addr, timeout);
+    let first = connect(&addresses[0]);
+    let stream = addresses[1..].iter().fold(first, |found, addr| found.or_else(|_| connect(addr)));
+    let stream = stream.with_context(context)?;
     stream.set_nodelay(true).with_context(context)?;
     stream.set_read_timeout(Some(timeout)).with_context(context)?;
     stream.set_write_timeout(Some(timeout)).with_context(context)?;

@@ -321,6 +321,29 @@ mod tests {
         assert_eq!(child.ended().unwrap(), Some(ended), "an end is reported again");
     }
 
+    /// A script that starts a server in the background and ends by itself at SIGTERM leaves it running.
+    #[test]
+    fn what_a_child_started_is_ended_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (started, stderr) = (dir.path().join("started"), dir.path().join("stderr"));
+        let script = "sleep 600 & trap 'exit 0' TERM; echo $! > \"$0\"; while :; do sleep 0.01; done";
+        let args = ["-c".to_owned(), script.to_owned(), started.display().to_string()];
+        let output = Output { stdout: None, stderr: &stderr };
+        let child = Owned::spawn(Path::new("/bin/sh"), &args, &output, Placement::Free).unwrap();
+        let interrupt = Interrupt::install().unwrap();
+        let pid = || Ok(std::fs::read_to_string(&started).ok().filter(|pid| pid.ends_with('\n')));
+        let pid = interrupt.wait(Duration::from_secs(60), pid).unwrap().unwrap();
+        let status = format!("/proc/{}/status", pid.trim());
+        let runs = || {
+            let status = std::fs::read_to_string(&status).unwrap_or_default();
+            status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
+        };
+        assert!(runs());
+        child.stop(&interrupt).unwrap();
+        let gone = interrupt.wait(Duration::from_secs(60), || Ok((!runs()).then_some(()))).unwrap();
+        assert!(gone.is_some(), "it still runs");
+    }
+
     #[test]
     fn the_cpu_time_of_an_ended_child_includes_its_children() {
         let dir = tempfile::tempdir().unwrap();

@@ -208,8 +208,8 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
         ),
         several => format!(
             "CPU per request was measured on {several} processors ({}). A range runs from the lowest processor's mean \
-             to the highest one's, and is no interval of 95 %. Rates, latencies and memory are figures of {here} \
-             alone, which server and load generator share; **on another processor they differ**.",
+             to the highest one's, and is no interval of 95 %. The rates, latencies and memory that are printed are of \
+             {here} alone, which server and load generator share; **on another processor they differ**.",
             list(processors.into_iter().map(answer::short))
         ),
     })
