@@ -139,7 +139,10 @@ fn pool(
         row.from = match (row.topic, several, &row.values_of) {
             (Topic::Rate, 0, _) => format!("{}; ? and bold use [{runs} runs there][{link}]", row.from),
             (Topic::Rate, _, Some(_)) => {
-                format!("{}; ? uses [{runs} runs there][{link}], bold {several} processors", row.from)
+                format!(
+                    "{}; ? is decided by [{runs} runs there][{link}], bold by those on {several} processors",
+                    row.from
+                )
             }
             (Topic::Rate, _, None) => {
                 format!("{}; ? and bold use [{runs} runs on each of {several} processors][{link}]", row.from)
