@@ -4,7 +4,8 @@ use std::process::Command;
 
 /// Starts a command without what cargo says of the package whose program or test this is.
 ///
-/// Build scripts that read it would run once more, and all crates that depend on theirs be built once more: ring's does.
+/// Build scripts that read it would run once more, and all crates that depend on theirs be built once more: ring's
+/// does.
 pub fn without_own_package(command: &mut Command) -> &mut Command {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for name in names.filter(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {

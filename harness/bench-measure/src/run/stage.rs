@@ -83,8 +83,8 @@ impl<'a> Stage<'a> {
         Bench { folder, plan, tools, truths, interrupt }
     }
 
-    /// Starts each server once, before anything is measured, to note its effective settings. A server that does not start
-    /// is left to its trials, which say so.
+    /// Starts each server once, before anything is measured, to note its effective settings. A server that does not
+    /// start is left to its trials, which say so.
     pub fn note_ready_lines(&self) -> Result<()> {
         let Self { folder, plan, interrupt, .. } = self;
         let mut conditions = folder.conditions()?;

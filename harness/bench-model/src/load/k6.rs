@@ -7,8 +7,8 @@
 //! What each user in stages does is in `k6.js`, the same for both transports and by one clock. In a mix each user has
 //! a request of its own, which it sends again and again. A user waits for its answer before its next request is sent;
 //! what is late by that is sent at once. A user that leaves closes its connection, and what it still waited for is
-//! counted by itself. k6's samples are read from its CSV; its summary is what it prints, and its dashboard is exported. Each
-//! request costs k6 some ten samples, and its JavaScript engine is an interpreter: see how much of the machine it used.
+//! counted by itself. k6's samples are read from its CSV; its summary is what it prints, and its dashboard is exported.
+//! Each request costs k6 some ten samples, and its JavaScript engine is an interpreter: see how much of the machine it used.
 
 mod staged;
 

@@ -308,8 +308,8 @@ fn table(answer: &Answer, sources: &mut Sources) -> Table {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            let note = "The same of one build of each server, on any of them: the lowest and the highest that was seen, without ? and \
-                bold; another build may lie a little outside";
+            let note = "The same of one build of each server, on any of them: the lowest and the highest that was \
+                seen, without ? and bold; another build may lie a little outside";
             let name = format!("{}, one build, such as yours{}", phrase(row), sources.mark(note.to_owned()));
             table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
         }
@@ -375,7 +375,8 @@ fn notes(answer: &Answer) -> String {
             format!("**?**: not surely different from {baseline}: their intervals overlap{somewhere}.")
         }),
         cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)).then(|| {
-            "**≥**: a lower bound, since the load generator, or the highest load that was tried, was the limit.".to_owned()
+            let limit = "the load generator, or the highest load that was tried, was the limit";
+            format!("**≥**: a lower bound, since {limit}.")
         }),
         (!bound.is_empty()).then(|| format!("Left out: {bound}.")),
     ];
