@@ -42,7 +42,7 @@ pub use comparison::{Comparison, Comparisons, JUDGED, Terms, demand};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
 pub use invalid_trials::{Failed, FailedTrial, InvalidTrial};
 pub use latency::LatencyMoment;
-pub use observed::{Lost, Observed, invalid_reason, log_ratios, valid};
+pub use observed::{Lost, Observed, grouped, invalid_reason, log_ratios, valid};
 pub use summary::{Bound, SUMMARY_VERSION, SamplingCores, Summary, summarize};
 pub use timeline::Moment;
 pub use verdict::{Better, Demand, Finding, Verdict};

@@ -198,7 +198,7 @@ pub(super) fn counts<K: Ord, N: Default + From<u8> + AddAssign>(
 }
 
 /// Values by what they have in common, in the order in which it first appears.
-pub(super) fn grouped<K: PartialEq, T>(values: impl Iterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+pub fn grouped<K: PartialEq, T>(values: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for (key, value) in values {
         match groups.iter_mut().find(|(known, _)| *known == key) {

@@ -217,7 +217,7 @@ pub fn pool(sources: &[Source<'_>]) -> Vec<Group> {
     let pairs =
         sources.iter().flat_map(|source| source.summary.comparisons.iter().map(move |pair| (source, pair)));
     let group = |(setting, ratios): (Setting, Vec<(String, RunRatio)>)| {
-        let models = grouped(ratios.into_iter()).into_iter();
+        let models = grouped(ratios).into_iter();
         let mut models: Vec<Model> = models.map(|(processor, runs)| Model::new(processor, runs)).collect();
         models.sort_by(|a, b| a.processor.cmp(&b.processor));
         Group { setting, newest: false, across: across(&models), models }

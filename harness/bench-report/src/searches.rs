@@ -1,6 +1,7 @@
 //! What the sections of searches for connection counts and for rates share.
 
 use super::Run;
+use bench_analysis::grouped;
 use bench_analysis::search::Ending;
 use bench_model::results::Conditions;
 
@@ -24,15 +25,7 @@ impl Run {
 
 /// Items by a key: groups in the order of their first items.
 pub(super) fn groups<'a, T, K: PartialEq>(items: &'a [T], key: impl Fn(&'a T) -> K) -> Vec<(K, Vec<&'a T>)> {
-    let mut groups: Vec<(K, Vec<&T>)> = Vec::new();
-    for item in items {
-        let key = key(item);
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, group)) => group.push(item),
-            None => groups.push((key, vec![item])),
-        }
-    }
-    groups
+    grouped(items.iter().map(|item| (key(item), item)))
 }
 
 /// The settings that each server reported.

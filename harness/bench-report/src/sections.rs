@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use super::format::{Table, at, available, bullets, bytes, grouped, known, list, ratio, sections};
+use super::format::{Table, at, available, bullets, bytes, known, list, ratio, sections};
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, hosts, network, open_loop,
     original, ratio_terms, reference, sizes, slo, soak, threshold, views,
 };
+use bench_analysis::grouped;
 use bench_model::config::Placement;
 use bench_model::figure::Figure;
 use bench_model::load::toolchain::Tool;

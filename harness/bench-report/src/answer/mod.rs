@@ -7,12 +7,12 @@ mod rows;
 use super::Run;
 use super::charts::{self, Picture};
 use super::format::{
-    Table, bullets, bytes, capitalised, dash, grouped, joined, known, list, percent, sections, spanned,
-    thousands, time_us,
+    Table, bullets, bytes, capitalised, dash, joined, known, list, percent, sections, spanned, thousands,
+    time_us,
 };
-use bench_analysis::Better;
 use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Standing, Topic, Value};
 use bench_analysis::pooled::ends;
+use bench_analysis::{Better, grouped};
 use bench_system::readable_numbers::rounded;
 
 pub(super) use pooled::of_runs;

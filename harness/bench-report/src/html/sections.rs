@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::format::grouped;
+use bench_analysis::grouped;
 
 /// The tabs of a page, in their order. A page has those that something stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
