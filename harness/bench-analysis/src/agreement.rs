@@ -8,6 +8,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::pooled::{Group, Model, RunRatio, Setting, ends};
+use bench_model::load::at;
 use bench_stats::{RandomEffects, RunEstimate, random_effects};
 
 /// How near the kept runs are that a run is compared with, the nearest first.
@@ -86,8 +87,8 @@ pub fn agreement(own: &[Group], kept: &[Group]) -> Result<Option<Agreement>> {
         found.runs.extend(others.iter().map(|other| outer(&other.run).to_owned()));
         other_kernel |= others.iter().any(|other| other.kernel != own.kernel);
         if high < there.0 || there.1 < low {
-            let Setting { workload, connections, server, over, .. } = &group.setting;
-            let place = format!("{workload} at {connections}, {server} / {over}");
+            let Setting { workload, level, server, over, .. } = &group.setting;
+            let place = format!("{}, {server} / {over}", at(workload, *level));
             found.differs.push(Differs { place, here: own.ratio.value, there });
         }
     }

@@ -17,7 +17,8 @@ use super::comparison::Comparison;
 use super::observed::grouped;
 use super::summary::Summary;
 use super::verdict::Finding;
-use bench_model::config::{Environment, Placement};
+use bench_model::config::{Environment, Placement, Pool};
+use bench_model::load::Level;
 use bench_model::plan::Plan;
 use bench_model::provenance::Program;
 use bench_model::results::Conditions;
@@ -118,8 +119,12 @@ pub struct Setting {
     pub server: String,
     /// The server in the denominator.
     pub over: String,
-    /// Connections.
-    pub connections: u32,
+    /// Connections, the load tool, and whether the background load ran as well.
+    #[serde(flatten)]
+    pub level: Level,
+    /// The load hosts, where several put the load on together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Pool>,
     /// Bytes of one answer's body.
     pub answer_bytes: Option<u64>,
     /// Threads of each server, where it states none of its own.
@@ -239,7 +244,7 @@ pub fn pool(sources: &[Source<'_>]) -> Vec<Group> {
 /// A text of its own for each pair, load and environment, whatever the builds: a run on more processors, or of another
 /// tuning, is no newer one.
 fn order_text(setting: &Setting) -> String {
-    format!("{:?} {} {:?}", order(setting), setting.threads, setting.environment)
+    format!("{:?} {:?} {} {:?}", order(setting), setting.hosts, setting.threads, setting.environment)
 }
 
 fn across(models: &[Model]) -> Option<Across> {
@@ -252,9 +257,9 @@ fn across(models: &[Model]) -> Option<Across> {
     (count > 1).then_some(Across { models: count, range, ratio })
 }
 
-fn order(setting: &Setting) -> (bool, PooledFigure, &str, u32, &str, &str, bool) {
-    let Setting { figure, placement, workload, server, over, connections, many_builds, .. } = setting;
-    (*placement != Placement::Duet, *figure, workload, *connections, over, server, !*many_builds)
+fn order(setting: &Setting) -> (bool, PooledFigure, &str, Level, &str, &str, bool) {
+    let Setting { figure, placement, workload, server, over, level, many_builds, .. } = setting;
+    (*placement != Placement::Duet, *figure, workload, *level, over, server, !*many_builds)
 }
 
 /// The ratios of a comparison that can be pooled, with those of each block: an open loop's latencies count from
@@ -290,7 +295,8 @@ fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Opti
         workload: pair.workload.clone(),
         server: pair.server.clone(),
         over: pair.over.clone(),
-        connections: pair.level.connections,
+        level: pair.level,
+        hosts: plan.hosts.clone(),
         answer_bytes: cell.and_then(|cell| cell.answer_bytes),
         threads: plan.threads,
         environment: plan.campaign.environment.clone(),

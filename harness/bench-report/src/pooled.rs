@@ -2,6 +2,7 @@
 //! `results/pooled.md`, and as `results/pooled.json`, which pages quote.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -13,6 +14,7 @@ use super::{Run, charts};
 use bench_analysis::agreement::{Agreement, Differs, Near, agreement};
 use bench_analysis::pooled::{Across, Group, Model, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
 use bench_model::config::Placement;
+use bench_model::load::at;
 use bench_model::results::{DUETS, LADDER, RunFolder, kept};
 use bench_stats::Estimate;
 
@@ -174,10 +176,10 @@ true ratios from run to run, which no single run knows of; **I²** is the share 
 runs. **A new run** is the 95 % prediction interval of Higgins, Thompson and Spiegelhalter for the true ratio of one \
 more run on the same model; what that run prints is off by its own error within, too. Below three runs there is none, \
 and of few runs the spread between them is known badly, which makes these intervals wide. Only runs with the same \
-request, answer length, connections, placement, tuning, threads and ledger are pooled, and only where both servers \
-have the same title, effective settings and build: sources, versions of all crates, profile and compiler. Runs \
-without a fingerprint of these are pooled where they are of one commit. Length of windows, number of blocks, kernel \
-and the rest of the repository may differ: they are part of what varies between runs.
+request, answer length, connections, load tool, load hosts, placement, tuning, threads and ledger are pooled, and \
+only where both servers have the same title, effective settings and build: sources, versions of all crates, profile \
+and compiler. Runs without a fingerprint of these are pooled where they are of one commit. Length of windows, number \
+of blocks, kernel and the rest of the repository may differ: they are part of what varies between runs.
 ";
 
 /// The models of processors that groups have, in the order of their names.
@@ -256,9 +258,23 @@ fn figure(setting: &Setting) -> &'static str {
     }
 }
 
-/// `getBlocks at 500`.
+/// `getBlocks at 500`, with what is unusual of the load: `getBlocks at 500, by oha, from 2 load hosts`.
 fn place(setting: &Setting) -> String {
-    format!("{} at {}", setting.workload, count(setting.connections.into()))
+    let Setting { workload, level, hosts, .. } = setting;
+    let mut place = at(workload, *level);
+    if level.in_flight {
+        place += " in flight";
+    }
+    if !level.tool.is_default() {
+        let _ = write!(place, ", by {}", level.tool.name());
+    }
+    if level.disturbed {
+        place += ", disturbed";
+    }
+    if let Some(pool) = hosts {
+        let _ = write!(place, ", from {}", counted(pool.hosts.into(), "load host"));
+    }
+    place
 }
 
 fn title(setting: &Setting) -> String {

@@ -56,16 +56,16 @@ fn pool(
         Topic::Cpu => PooledFigure::Cpu,
         _ => return,
     };
-    let (placement, connections) = match (row.topic, &run.duets) {
-        (Topic::Cpu, Some(duets)) => (Placement::Duet, duets.plan.headline_level(&row.request).connections),
-        _ => (Placement::Free, run.plan.headline_level(&row.request).connections),
+    let (placement, level) = match (row.topic, &run.duets) {
+        (Topic::Cpu, Some(duets)) => (Placement::Duet, duets.plan.headline_level(&row.request)),
+        _ => (Placement::Free, run.plan.headline_level(&row.request)),
     };
     let own = if placement == Placement::Duet { format!("{}/{DUETS}", run.name) } else { run.name.clone() };
     // Of the same sources and settings as the run's own.
     let of_one_build = |name: &str| {
         pooled.groups.iter().find(|group| {
             let setting = &group.setting;
-            (setting.figure, setting.placement, setting.connections) == (figure, placement, connections)
+            (setting.figure, setting.placement, setting.level) == (figure, placement, level)
                 && (&*setting.workload, &*setting.server, &*setting.over)
                     == (&*row.request, name, names[baseline])
                 && group.runs().any(|known| known.run == own)

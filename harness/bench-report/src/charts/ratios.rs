@@ -90,7 +90,7 @@ fn forest(groups: &[&Group], falls: bool) -> Option<Forest> {
     let column = |group: &Group| {
         let setting = &group.setting;
         let figure = if falls { "CPU/request" } else { "requests/s" };
-        format!("{}: {figure}, {} conn.", setting.workload, setting.connections)
+        format!("{}: {figure}, {} conn.", setting.workload, setting.level.connections)
     };
     let titles: BTreeSet<String> = groups.iter().map(|group| column(group)).collect();
     let names: BTreeSet<&str> = groups.iter().map(|group| &*group.setting.server).collect();

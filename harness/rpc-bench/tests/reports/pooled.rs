@@ -105,7 +105,7 @@ fn one_build_lies_anywhere_among_the_blocks_of_a_run_that_draws_builds() {
 #[ignore = "takes minutes on a busy machine: just test-long"]
 fn another_server_setting_or_ledger_is_another_ratio() {
     type Change = fn(&str, &mut Value);
-    let cases: [(&str, Change, bool); 8] = [
+    let cases: [(&str, Change, bool); 10] = [
         (
             "the commit, where no fingerprint is known",
             |file, value| {
@@ -157,6 +157,29 @@ fn another_server_setting_or_ledger_is_another_ratio() {
             |file, value| {
                 if file == "plan.json" {
                     value["campaign"]["environment"]["slots"] = 1_501.into();
+                }
+            },
+            false,
+        ),
+        (
+            "the load tool",
+            |file, value| {
+                if file == "plan.json" {
+                    value["campaign"]["tool"] = "rpc-load".into();
+                    value["trials"]
+                        .as_array_mut()
+                        .unwrap()
+                        .iter_mut()
+                        .for_each(|t| t["tool"] = "rpc-load".into());
+                }
+            },
+            false,
+        ),
+        (
+            "the load hosts",
+            |file, value| {
+                if file == "plan.json" {
+                    value["hosts"] = serde_json::json!({ "name": "two", "hosts": 2, "launcher": ["true"] });
                 }
             },
             false,
