@@ -121,10 +121,11 @@ fn build(entries: &[Entry]) -> Result<(), String> {
     Ok(())
 }
 
-/// The package of this workspace that a server is built from by nothing but its package's name.
+/// The package of this workspace that a server is built from by nothing but packages' names; it is the last of them.
 fn package(entry: &Entry) -> Option<&str> {
-    let (package, command) = entry.build.split_last()?;
-    (command == ["cargo", "build", "--release", "--package"]).then_some(package.as_str())
+    let packages = entry.build.strip_prefix(&["cargo", "build", "--release"].map(str::to_owned))?;
+    let are_names = packages.chunks(2).all(|pair| pair[0] == "--package");
+    packages.last().filter(|_| are_names).map(String::as_str)
 }
 
 /// The folder where cargo leaves programs of the tests' own profile, and that profile.

@@ -60,9 +60,9 @@ fn target_dir(server: &Server) -> String {
     stated.map_or_else(|| TARGET.to_owned(), |dir| format!("{TARGET}/{dir}"))
 }
 
-/// The value behind a flag of a server's build.
+/// The value behind a flag of a server's build, the last one where it is repeated.
 fn argument<'a>(server: &'a Server, flag: &str) -> Option<&'a str> {
-    let place = server.build.iter().position(|arg| arg == flag)?;
+    let place = server.build.iter().rposition(|arg| arg == flag)?;
     server.build.get(place + 1).map(String::as_str)
 }
 
@@ -77,9 +77,12 @@ fn root_from_workspace(server: &Server) -> String {
 /// `cargo rustc` for the layouts of one alignment: even numbers are aligned.
 fn command(server: &Server, layouts: Layouts, aligned: bool) -> Vec<String> {
     let mut command = vec!["cargo".to_owned(), "rustc".to_owned()];
-    let mut args = server.build.iter().skip(2);
+    let mut args = server.build.iter().skip(2).peekable();
     while let Some(arg) = args.next() {
-        if arg == "--target-dir" {
+        // It takes one package, the program's.
+        let of_another =
+            arg == "--package" && args.peek().map(|name| name.as_str()) != argument(server, "--package");
+        if arg == "--target-dir" || of_another {
             args.next();
         } else {
             command.push(arg.clone());

@@ -24,6 +24,8 @@ const OTHER_BUILDS: [(&str, &str); 2] = [("counting", "count-allocations"), ("ha
 #[serde(deny_unknown_fields, default)]
 struct Cargo {
     package: String,
+    /// A package that the same call builds, for the features of what both are built with.
+    with: Option<String>,
     example: Option<String>,
     features: Option<String>,
     default_features: Option<bool>,
@@ -52,7 +54,10 @@ impl Cargo {
             Some(profile) => command.extend(["--profile", profile]),
         }
         match &self.manifest {
-            None => command.extend(["--package", &self.package]),
+            // The package whose program it is comes last.
+            None => {
+                command.extend(self.with.iter().chain([&self.package]).flat_map(|name| ["--package", name]));
+            }
             Some(manifest) => command.extend(["--locked", "--manifest-path", manifest]),
         }
         command.extend(self.example.iter().flat_map(|example| ["--example", example]));
@@ -218,7 +223,12 @@ mod tests {
                 "target/t/release/a",
             ),
             (
-                r#"cargo = { package = "a", manifest = "a/Cargo.toml", target = "t" }"#,
+                r#"cargo = { package = "a", with = "b" }"#,
+                "cargo build --release --package b --package a",
+                "target/release/a",
+            ),
+            (
+                r#"cargo = { package = "a", with = "b", manifest = "a/Cargo.toml", target = "t" }"#,
                 "cargo build --release --locked --manifest-path a/Cargo.toml --target-dir target/t",
                 "target/t/release/a",
             ),
@@ -274,10 +284,12 @@ mod tests {
         let config = ConfigDir::of_repository();
         let of = |name: &str| in_profile(config.server(name).unwrap(), "dev", true);
         let actix = of("actix");
-        let build = ["cargo", "build", "--profile", "dev", "--package", "server-actix"];
         assert_eq!(
-            (&actix.build[..], &*actix.program),
-            (&build.map(str::to_owned)[..], "target/debug/server-actix")
+            (&*actix.build.join(" "), &*actix.program),
+            (
+                "cargo build --profile dev --package build-deps --package server-actix",
+                "target/debug/server-actix"
+            )
         );
         assert_eq!(
             in_profile(config.server("actix").unwrap(), "dev", false),

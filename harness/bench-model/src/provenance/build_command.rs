@@ -3,7 +3,7 @@
 /// A call of `cargo build` or `cargo rustc`, as far as it decides the program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct BuildCommand {
-    /// The package; the manifest's own where left out.
+    /// The package, the last one that is named; the manifest's own where left out.
     pub package: Option<String>,
     /// The manifest; that of the repository's root where left out.
     pub manifest: Option<String>,
@@ -94,6 +94,7 @@ mod tests {
         let plain = read("cargo build --release --package server-a").unwrap();
         assert_eq!((plain.package.as_deref(), plain.profile.as_str()), (Some("server-a"), "release"));
         assert_eq!(read("cargo build --target-dir target/x -p server-a -r --locked"), Some(plain.clone()));
+        assert_eq!(read("cargo build -r --package build-deps --package server-a"), Some(plain));
         assert_eq!(read("cargo build --package=server-a").unwrap().profile, "dev");
         let other = read("cargo rustc --release --package server-a --features b,a -- -C link-arg=x").unwrap();
         assert_eq!(other.features, ["a", "b"]);
