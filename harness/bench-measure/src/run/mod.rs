@@ -229,8 +229,8 @@ fn begin_inside(run: &RunFolder, name: &str, plan: &Plan, tools: &Tools, command
 
 /// Runs what is left of a run, in folders inside it where it has parts: its duets, which say the most in the least
 /// time, then the loads of the headline, then the rest of its sweep, the remedies of what failed in it, its searches
-/// for thresholds and for rates, and those in boxes. Before what only completes the answer, `so_far` is called with the
-/// folder.
+/// for thresholds and for rates, and those in boxes. `so_far` is called with the folder at the duets' first interim
+/// analysis, and before what only completes the answer.
 pub fn carry_out(
     folder: &RunFolder,
     tools: &Tools,
@@ -239,9 +239,14 @@ pub fn carry_out(
 ) -> Result<()> {
     let stage = Stage::open(folder.clone(), tools, interrupt)?;
     if let Some(duets) = stage.plan.duets() {
-        stage.inside(DUETS, |_| Ok(duets))?.sweep(&|| ())?;
+        stage.inside(DUETS, |_| Ok(duets))?.sweep(&|| so_far(folder))?;
     }
-    stage.sweep(&|| so_far(folder))?;
+    let is_in_parts = stage.plan.campaign.compare_headline_only;
+    stage.sweep(&|| {
+        if is_in_parts {
+            so_far(folder)
+        }
+    })?;
     stage.try_remedies()?;
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;

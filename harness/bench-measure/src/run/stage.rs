@@ -123,8 +123,8 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs the trials of its plan that have no observation and whose question is open. At each interim analysis
-    /// settled comparisons stop. Where the campaign compares its headline alone, that is measured first, and `so_far`
-    /// is called at its first interim analysis and before the rest.
+    /// settled comparisons stop. Where the campaign compares its headline alone, that is measured first. `so_far` is
+    /// called at the first interim analysis, and once the headline is decided.
     pub fn sweep(&self, so_far: &dyn Fn()) -> Result<()> {
         let Self { folder, plan, .. } = self;
         if plan.trials.is_empty() {
@@ -142,21 +142,21 @@ impl<'a> Stage<'a> {
                 observations.iter().map(|observation| observation.trial.number).collect();
             let observed = Observed::new(&observations);
             let standing = Comparisons::new(&plan.campaign, &plan.levels(), &plan.trials, &observed);
-            let mut needed = standing.needed(&plan.trials, &done);
-            if needed.is_empty() {
+            let all = standing.needed(&plan.trials, &done);
+            let mut needed = all.clone();
+            if first {
+                needed.retain(|trial| trial.level() == plan.headline_level(&trial.workload));
+            }
+            let is_decided = first && needed.is_empty();
+            if observations.len() > shown && (is_decided || (analysed && shown == 0)) {
+                progress.view.hidden(so_far);
+                shown = observations.len();
+            }
+            if all.is_empty() {
                 return Ok(());
             }
-            if first {
-                let all = needed.clone();
-                needed.retain(|trial| trial.level() == plan.headline_level(&trial.workload));
-                let is_decided = needed.is_empty();
-                if observations.len() > shown && (is_decided || (analysed && shown == 0)) {
-                    progress.view.hidden(so_far);
-                    shown = observations.len();
-                }
-                if is_decided {
-                    (first, needed) = (false, all);
-                }
+            if is_decided {
+                (first, needed) = (false, all);
             }
             progress.stage(&needed, &observations, standing.run_again());
             bench.run_all(&needed, &mut progress, &mut observations)?;
