@@ -5,7 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use serde_json::Value;
 use tungstenite::client::IntoClientRequest;
 use tungstenite::http::{HeaderName, HeaderValue};
@@ -115,7 +117,9 @@ impl Connection {
                 let context = || format!("no answer from {place}");
                 let mut socket: Box<dyn Messages> = match kept.take() {
                     Some(socket) => socket,
-                    None if is_ipc => Box::new(connect(&self.target, self.timeout).with_context(context)?),
+                    None if is_ipc => {
+                        Box::new(BufReader::new(connect(&self.target, self.timeout).with_context(context)?))
+                    }
                     None => Box::new(open(&self.target, self.timeout)?),
                 };
                 let text = socket.exchange(body).with_context(context)?;
@@ -212,12 +216,17 @@ impl Messages for WebSocket<Box<dyn Stream>> {
     }
 }
 
-/// A Unix socket to a server. Each read and write may take as long as `timeout`.
-fn connect(target: &Target, timeout: Duration) -> Result<BufReader<UnixStream>> {
-    let stream = UnixStream::connect(target.addr())?;
+/// A Unix socket to a server. Connecting and each read and write may take as long as `timeout`.
+pub fn connect(target: &Target, timeout: Duration) -> Result<UnixStream> {
+    let stream =
+        UnixStream::from(socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?);
     stream.set_read_timeout(Some(timeout))?;
+    // A connect that finds the listen queue full waits as long as a write does.
     stream.set_write_timeout(Some(timeout))?;
-    Ok(BufReader::new(stream))
+    match net::connect(&stream, &SocketAddrUnix::new(target.addr())?) {
+        Err(Errno::AGAIN) => bail!("its listen queue was full for {timeout:?}"),
+        other => Ok(other.map(|()| stream)?),
+    }
 }
 
 /// A message is a line.
@@ -326,6 +335,19 @@ mod tests {
             }
         });
         target
+    }
+
+    #[test]
+    fn a_full_listen_queue_of_a_unix_socket_ends_the_wait() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = Target::parse(&format!("unix:{}", dir.path().join("node.ipc").display())).unwrap();
+        let listener =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        net::bind(&listener, &SocketAddrUnix::new(target.addr()).unwrap()).unwrap();
+        net::listen(&listener, 0).unwrap();
+        let connect = || connect(&target, Duration::from_millis(100));
+        let _held = connect().unwrap();
+        assert_eq!(connect().unwrap_err().to_string(), "its listen queue was full for 100ms");
     }
 
     #[test]

@@ -83,7 +83,9 @@ impl Target {
         };
         let (host, port) = addr.rsplit_once(':')?;
         let port: u16 = port.parse().ok()?;
-        let is_whole = !host.is_empty() && !host.contains('$') && port > 0;
+        // An address of IPv6 has colons, and stands in brackets.
+        let is_v6 = host.starts_with('[') && host.ends_with(']');
+        let is_whole = !host.is_empty() && !host.contains('$') && (is_v6 || !host.contains(':')) && port > 0;
         is_whole.then(|| Self { transport, tls, path: format!("/{path}"), ..Self::http(&addr) })
     }
 
@@ -245,6 +247,7 @@ mod tests {
             "http://127.0.0.1",
             "http://[::1]",
             "http://:8899",
+            "http://a:80:90/",
             "http://a:0",
             "http://a:70000",
             "http://me:secret@a:1",

@@ -1,13 +1,13 @@
 //! The process of a server: one that the harness started, one that ran before, or one that it can't see.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::net::sockopt::socket_peercred;
 
+use crate::client::connect;
 use crate::owned_process::{Adopted, Owned, describe};
 use bench_model::target::Target;
 use bench_model::transport::Transport;
@@ -78,7 +78,7 @@ impl Process {
 pub fn find_running(target: &Target) -> Result<(Target, Process)> {
     let nobody = || format!("{target}: nobody answers there; start the server first, or give its address");
     if target.transport() == Transport::Ipc {
-        let connection = UnixStream::connect(target.addr()).with_context(nobody)?;
+        let connection = connect(target, CONNECTS_WITHIN).with_context(nobody)?;
         let listener = socket_peercred(connection).with_context(nobody)?;
         let pid = listener.pid.as_raw_nonzero().get().unsigned_abs();
         let may_be_inspected = std::fs::read_dir(format!("/proc/{pid}/fd")).is_ok();
