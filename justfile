@@ -13,7 +13,7 @@ cargo := if lints == "" { "cargo" } else { "cargo --config 'build.rustc-workspac
 cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))} " + cargo + " test --workspace --no-fail-fast"
 
 # The harness's tests put load on servers, and wait most of the time; the others run next to them.
-tests_next_to_it := "export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 4))}; " + cargo_test + " --exclude rpc-bench --lib --bins --tests; code=$?; " + cargo_test + " --bin rpc-bench --test cgroups --test reports --test repository && exit $code"
+tests_next_to_it := "export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 4))}; " + cargo_test + " --exclude rpc-bench --lib --bins --tests; code=$?; " + cargo_test + " --bin rpc-bench --test cgroups --test reports && exit $code"
 
 _list:
     @just --list --unsorted
@@ -68,7 +68,7 @@ doctor:
 
 # Run every test that takes no minutes and needs no special machine; what is missing here is skipped, and said
 [no-exit-message]
-test: _build-tests (_both (cargo_test + " --test harness") tests_next_to_it)
+test: _build-tests (_both (cargo_test + " --test harness --test repository") tests_next_to_it)
 
 # Find out whether a server's memory or latency grows in half an hour: just soak actix (--minutes N, --rate N, --workload NAME, --connections N)
 [group('measure')]
