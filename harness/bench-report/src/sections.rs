@@ -217,8 +217,7 @@ fn failed(run: &Run) -> String {
         return String::new();
     }
     let row = |number: u32, block: u32, server: &str, paired: &Option<String>, request: String, why: &str| {
-        let server =
-            format!("{server}{}", known(paired.as_ref(), "", |other| format!(" paired with {other}")));
+        let server = format!("{}{}", run.label(server), run.paired(paired.as_ref()));
         vec![number.to_string(), block.to_string(), server, request, why.replace('\n', " ")]
     };
     let failed = run.failed().map(|trial| {

@@ -104,6 +104,7 @@ fn the_first_screen_comes_before_what_completes_it() {
         let so_far = screen.split_once("So far:").unwrap().1;
         let measured = format!("{trials} trials were measured");
         assert!(so_far.contains(&measured) && !so_far.contains("Incomplete"), "{said}");
+        assert!(!so_far.contains("**not compared**"), "{said}");
     }
     assert!(whole.contains("8 trials were measured"), "{said}");
 }
