@@ -1,17 +1,19 @@
 //! The original test and its repetition as bars: a row for each branch, the arm that repeats it, and each change; a
-//! column for each figure. One chart for each load.
+//! column for each figure. One chart for each request.
 
 use anyhow::Result;
 
 use super::super::Run;
-use super::super::format::load;
+use super::super::format::{list, load};
 use super::super::original::{COLUMNS, Column, found, loads};
 use super::palette::GREY;
 use super::series::known_colour;
 use super::{Bar, COLOURS, Chart, Picture, Row};
+use bench_analysis::grouped;
 use bench_analysis::original::Printed;
 use bench_model::config::{CampaignArm, Original};
 use bench_model::load::Level;
+use bench_system::readable_numbers::thousands;
 
 /// The figures that are drawn.
 const DRAWN: [&str; 4] = ["answered/s", "timeouts", "p50", "p99"];
@@ -19,32 +21,37 @@ const DRAWN: [&str; 4] = ["answered/s", "timeouts", "p50", "p99"];
 /// A row: what it is, its figures, its colour and how strong that is.
 type Line = (String, Printed, &'static str, f64);
 
-/// A chart for each load.
+/// A chart for each request.
 pub(super) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     let original = Original::read()?;
-    let picture = |(workload, level): (&str, Level)| {
-        let file = format!("original-{workload}-{}.svg", level.amount());
-        let alt = format!("{workload} at {}: the original test and here", load(level));
-        Picture::new(file, alt, "", chart(run, &original, workload, level))
+    let picture = |(workload, levels): (&str, Vec<Level>)| {
+        let alt =
+            format!("{workload} at {}: the original test and here", list(levels.iter().map(|at| load(*at))));
+        Picture::new(format!("original-{workload}.svg"), alt, "", chart(run, &original, workload, &levels))
     };
-    Ok(loads(run).into_iter().map(picture).collect())
+    Ok(grouped(loads(run)).into_iter().map(picture).collect())
 }
 
-fn chart(run: &Run, original: &Original, workload: &str, level: Level) -> Chart {
-    let branches = branches(run, original, workload, level);
-    let names = branches.iter().flat_map(|lines| (0..).zip(lines));
-    let names = names.map(|(place, (name, ..))| (name.clone(), place == 0));
-    let column = |(title, value, write): Column| {
-        let bar = |(_, printed, colour, opacity): &Line| match value(printed) {
-            None => Bar::default(),
-            Some(value) => Bar::of(value, colour, *opacity, write(value)),
+/// Bars for each load, on a scale of their own.
+fn chart(run: &Run, original: &Original, workload: &str, levels: &[Level]) -> Chart {
+    let rows = levels.iter().map(|level| {
+        let branches = branches(run, original, workload, *level);
+        let names = branches.iter().flat_map(|lines| (0..).zip(lines));
+        let names = names.map(|(place, (name, ..))| (name.clone(), place == 0)).collect();
+        let drawn = COLUMNS.into_iter().filter(|(title, ..)| DRAWN.contains(title));
+        let column = |(place, (title, value, write)): (usize, Column)| {
+            let bar = |(_, printed, colour, opacity): &Line| match value(printed) {
+                None => Bar::default(),
+                Some(value) => Bar::of(value, colour, *opacity, write(value)),
+            };
+            let at =
+                if place == 0 { format!("{}: ", thousands(level.amount().into())) } else { String::new() };
+            (at + title, branches.iter().flatten().map(bar).collect())
         };
-        (title.to_owned(), branches.iter().flatten().map(bar).collect())
-    };
-    let columns = COLUMNS.into_iter().filter(|(title, ..)| DRAWN.contains(title));
-    let title = format!("{workload} at {}: the original test (grey) and here", load(level));
-    let rows = vec![Row::bars(names.collect(), columns.map(column).collect())];
-    Chart { title, rows, ..Chart::default() }
+        Row::bars(names, drawn.enumerate().map(column).collect())
+    });
+    let title = format!("{workload}, by connections: the original test (grey) and here");
+    Chart { title, rows: rows.collect(), ..Chart::default() }
 }
 
 /// The rows of each branch that was repeated: as it was, the arms that repeat it, and those that change one setting of
