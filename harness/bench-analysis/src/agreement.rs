@@ -8,7 +8,6 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::pooled::{Group, Model, RunRatio, Setting, ends};
-use bench_model::load::at;
 use bench_stats::{RandomEffects, RunEstimate, random_effects};
 
 /// How near the kept runs are that a run is compared with, the nearest first.
@@ -87,8 +86,8 @@ pub fn agreement(own: &[Group], kept: &[Group]) -> Result<Option<Agreement>> {
         found.runs.extend(others.iter().map(|other| outer(&other.run).to_owned()));
         other_kernel |= others.iter().any(|other| other.kernel != own.kernel);
         if high < there.0 || there.1 < low {
-            let Setting { workload, level, server, over, .. } = &group.setting;
-            let place = format!("{}, {server} / {over}", at(workload, *level));
+            let Setting { server, over, .. } = &group.setting;
+            let place = format!("{}, {server} / {over}", group.setting.place());
             found.differs.push(Differs { place, here: own.ratio.value, there });
         }
     }

@@ -18,7 +18,7 @@ use super::observed::grouped;
 use super::summary::Summary;
 use super::verdict::Finding;
 use bench_model::config::{Environment, Placement, Pool};
-use bench_model::load::Level;
+use bench_model::load::{Level, at};
 use bench_model::plan::Plan;
 use bench_model::provenance::Program;
 use bench_model::results::Conditions;
@@ -119,7 +119,7 @@ pub struct Setting {
     pub server: String,
     /// The server in the denominator.
     pub over: String,
-    /// Connections, the load tool, and whether the background load ran as well.
+    /// Connections and the load tool.
     #[serde(flatten)]
     pub level: Level,
     /// The load hosts, where several put the load on together.
@@ -140,6 +140,24 @@ pub struct Setting {
     /// The requests; what is pooled has the same.
     #[serde(skip)]
     pub traffic: Option<Traffic>,
+}
+
+impl Setting {
+    /// `getBlocks at 500`, with what is unusual of the load: `getBlocks at 500, by oha, from 2 load hosts`.
+    pub fn place(&self) -> String {
+        let Self { workload, level, hosts, .. } = self;
+        let mut place = at(workload, *level);
+        if level.in_flight {
+            place += " in flight";
+        }
+        if !level.tool.is_default() {
+            place = format!("{place}, by {}", level.tool.name());
+        }
+        if let Some(pool) = hosts {
+            place = format!("{place}, from {} load hosts", pool.hosts);
+        }
+        place
+    }
 }
 
 /// One run's ratio.

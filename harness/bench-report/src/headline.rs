@@ -32,7 +32,7 @@ pub fn headline(run: &Run) -> String {
 pub fn so_far(run: &Run) -> String {
     let first = warnings(run)
         + &missing(run)
-        + &known(answer::of(run), "", |answer| answer::markdown(&answer, Some(&run.plan.campaign.name)))
+        + &known(answer::of(run), "", |answer| answer::markdown(&answer, !is_before_sweep(run)))
         + &reference::headline(run);
     for own in [views::headline, soak::headline] {
         let said = own(run);
@@ -165,9 +165,14 @@ fn pairs(run: &Run) -> impl Iterator<Item = (String, String, &str, Level, Option
     })
 }
 
-/// Pairs that have no ratio, and why. Before the first trial of a sweep, behind its duets, none is missing.
+/// Whether its duets have begun and its sweep, which comes behind them, has not.
+fn is_before_sweep(run: &Run) -> bool {
+    run.has_sweep() && run.summary.observed == 0 && run.duets.is_some()
+}
+
+/// Pairs that have no ratio, and why.
 fn missing(run: &Run) -> String {
-    if !run.has_sweep() || (run.summary.observed == 0 && run.duets.is_some()) {
+    if !run.has_sweep() || is_before_sweep(run) {
         return String::new();
     }
     let missing = pairs(run).filter(|(.., pair)| pair.is_none()).map(|(server, over, workload, level, _)| {

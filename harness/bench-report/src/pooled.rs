@@ -2,7 +2,6 @@
 //! `results/pooled.md`, and as `results/pooled.json`, which pages quote.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -14,7 +13,6 @@ use super::{Run, charts};
 use bench_analysis::agreement::{Agreement, Differs, Near, agreement};
 use bench_analysis::pooled::{Across, Group, Model, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
 use bench_model::config::Placement;
-use bench_model::load::at;
 use bench_model::results::{DUETS, LADDER, RunFolder, kept};
 use bench_stats::Estimate;
 
@@ -191,7 +189,7 @@ fn processors<'a>(groups: &[&'a Group]) -> BTreeSet<&'a str> {
 fn places<T>(rows: impl IntoIterator<Item = T>, text_columns: usize, of: fn(&T) -> &Setting) -> Columns<T> {
     Columns::of(text_columns, rows)
         .column("figure", |row| figure(of(row)))
-        .column("request", |row| place(of(row)))
+        .column("request", |row| of(row).place())
         .column("servers", |row| format!("{} / {}", of(row).server, of(row).over))
 }
 
@@ -258,25 +256,6 @@ fn figure(setting: &Setting) -> &'static str {
     }
 }
 
-/// `getBlocks at 500`, with what is unusual of the load: `getBlocks at 500, by oha, from 2 load hosts`.
-fn place(setting: &Setting) -> String {
-    let Setting { workload, level, hosts, .. } = setting;
-    let mut place = at(workload, *level);
-    if level.in_flight {
-        place += " in flight";
-    }
-    if !level.tool.is_default() {
-        let _ = write!(place, ", by {}", level.tool.name());
-    }
-    if level.disturbed {
-        place += ", disturbed";
-    }
-    if let Some(pool) = hosts {
-        let _ = write!(place, ", from {}", counted(pool.hosts.into(), "load host"));
-    }
-    place
-}
-
 fn title(setting: &Setting) -> String {
     let [a, b] = &setting.servers;
     let answer = known(setting.answer_bytes, "", |bytes| format!(", {} B an answer", count(bytes)));
@@ -284,7 +263,7 @@ fn title(setting: &Setting) -> String {
     format!(
         "{}: {}, {} / {} ({titles}; tuning {}, {} threads{answer}; built from {})",
         figure(setting),
-        place(setting),
+        setting.place(),
         setting.server,
         setting.over,
         setting.environment.tuning.flag(),

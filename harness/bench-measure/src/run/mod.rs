@@ -229,8 +229,8 @@ fn begin_inside(run: &RunFolder, name: &str, plan: &Plan, tools: &Tools, command
 
 /// Runs what is left of a run, in folders inside it where it has parts: its duets, which say the most in the least
 /// time, then the loads of the headline, then the rest of its sweep, the remedies of what failed in it, its searches
-/// for thresholds and for rates, and those in boxes. `so_far` is called with the folder at the duets' first interim
-/// analysis, and before what only completes the answer.
+/// for thresholds and for rates, and those in boxes. Where the campaign compares its headline alone, `so_far` is called
+/// with the folder at the duets' first interim analysis, and before what only completes the answer.
 pub fn carry_out(
     folder: &RunFolder,
     tools: &Tools,
@@ -238,15 +238,16 @@ pub fn carry_out(
     so_far: &dyn Fn(&RunFolder),
 ) -> Result<()> {
     let stage = Stage::open(folder.clone(), tools, interrupt)?;
-    if let Some(duets) = stage.plan.duets() {
-        stage.inside(DUETS, |_| Ok(duets))?.sweep(&|| so_far(folder))?;
-    }
     let is_in_parts = stage.plan.campaign.compare_headline_only;
-    stage.sweep(&|| {
+    let so_far = || {
         if is_in_parts {
-            so_far(folder)
+            so_far(folder);
         }
-    })?;
+    };
+    if let Some(duets) = stage.plan.duets() {
+        stage.inside(DUETS, |_| Ok(duets))?.sweep(&so_far)?;
+    }
+    stage.sweep(&so_far)?;
     stage.try_remedies()?;
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;

@@ -148,7 +148,9 @@ impl<'a> Stage<'a> {
                 needed.retain(|trial| trial.level() == plan.headline_level(&trial.workload));
             }
             let is_decided = first && needed.is_empty();
-            if observations.len() > shown && (is_decided || (analysed && shown == 0)) {
+            // A run that is resumed with nothing left has its report, and needs no screen before it.
+            let is_new = analysed || !all.is_empty();
+            if observations.len() > shown && ((is_decided && is_new) || (analysed && shown == 0)) {
                 progress.view.hidden(so_far);
                 shown = observations.len();
             }

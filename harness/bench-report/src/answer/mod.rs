@@ -26,13 +26,13 @@ pub(super) fn chart(run: &Run) -> Option<Picture> {
     of(run).and_then(|_| charts::ratios(run))
 }
 
-/// The answer in Markdown, without its chart. What the campaign itself has still to measure is not said to be missing.
-pub(super) fn markdown(answer: &Answer, campaign: Option<&str>) -> String {
+/// The answer in Markdown, without its chart. Before a run's sweep has begun nothing is said to be missing.
+pub(super) fn markdown(answer: &Answer, has_begun: bool) -> String {
     let decided = answer.recommendations();
     let mut sources = Sources::default();
     let table = table(answer, &mut sources).markdown();
     let said = decided.iter().filter_map(|decided| sentence(answer, decided));
-    let said = said.chain(disagreements(answer)).chain([not_measured(&decided, campaign)]);
+    let said = said.chain(disagreements(answer)).chain(has_begun.then(|| not_measured(&decided)));
     sections([bullets(said), table, sources.markdown(), notes(answer)])
 }
 
@@ -236,10 +236,8 @@ fn worst(row: &AnswerRow) -> usize {
 }
 
 /// What has no row here, by the campaign that measures it; and what none does.
-fn not_measured(decided: &[Recommendation], own: Option<&str>) -> String {
-    let is_missing =
-        |decided: &&Recommendation| decided.decided_by.is_none() && Some(decided.measured_by.1) != own;
-    let missing = decided.iter().filter(is_missing);
+fn not_measured(decided: &[Recommendation]) -> String {
+    let missing = decided.iter().filter(|decided| decided.decided_by.is_none());
     let missing = missing.map(|Recommendation { measured_by: (what, campaign), .. }| (*campaign, *what));
     let of_campaign = |(campaign, missing): (&str, Vec<&str>)| {
         format!("{} (`just bench-all {campaign}`)", missing.join(" and "))

@@ -50,7 +50,11 @@ fn chart(run: &Run, original: &Original, workload: &str, levels: &[Level]) -> Ch
         };
         Row::bars(names, drawn.enumerate().map(column).collect())
     });
-    let title = format!("{workload}, by connections: the original test (grey) and here");
+    let by = match levels {
+        [one] => format!(" at {}", load(*one)),
+        _ => ", by connections".to_owned(),
+    };
+    let title = format!("{workload}{by}: the original test (grey) and here");
     Chart { title, rows: rows.collect(), ..Chart::default() }
 }
 

@@ -8,7 +8,7 @@ use super::super::sections::is_duet;
 use super::series::{known_colour, known_label, styles};
 use super::{COLOURS, Chart, Forest, Picture, Ratio, Ratios, Row, Style};
 use bench_analysis::JUDGED;
-use bench_analysis::pooled::{Across, Group, Model, PooledFigure};
+use bench_analysis::pooled::{Across, Group, Model, PooledFigure, Setting};
 use bench_model::config::{Placement, Server};
 use bench_model::plan::short_labels;
 use bench_stats::Estimate;
@@ -66,7 +66,10 @@ pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
     let is_cpu = |group: &Group| group.setting.figure == PooledFigure::Cpu;
     let enough = |group: &&Group| {
         let is_sharp = !is_cpu(group) || group.setting.placement == Placement::Duet;
-        is_sharp && group.newest && group.models.iter().any(is_predicted)
+        let Setting { level, hosts, .. } = &group.setting;
+        // A column names a load by its connections alone.
+        let is_usual = level.tool.is_default() && hosts.is_none();
+        is_sharp && is_usual && group.newest && group.models.iter().any(is_predicted)
     };
     let shown: Vec<&Group> = groups.iter().filter(enough).collect();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

@@ -187,7 +187,7 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     Ok(format!(
         "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: with three or more runs on a \
          processor, expect the next run there inside the interval; with fewer, it describes only those runs. {}{mark}",
-        answer::markdown(&answer, None),
+        answer::markdown(&answer, true),
         aliases.to_results,
         pooled::CHART,
         measured_on(&answer, &runs)?

@@ -263,12 +263,12 @@ pub(super) fn measure(
     Ok(shortcomings.is_empty())
 }
 
-/// The first screen of a run whose headline has been analysed. A run goes on without it.
+/// The first screen of a run whose duets or headline have been analysed. A run goes on without it.
 fn print_so_far(folder: &RunFolder) {
     match bench_report::Run::load(folder) {
         Ok(run) => {
             bench_system::say!(
-                "\nSo far:\n\n{}\nWhat is open here, the other loads and the searches follow.\n",
+                "\nSo far:\n\n{}\nWhat is open here, and all else that the campaign measures, follows.\n",
                 bench_report::so_far(&run)
             )
         }

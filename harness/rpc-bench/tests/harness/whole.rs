@@ -98,7 +98,7 @@ fn the_first_screen_comes_before_what_completes_it() {
     assert_eq!((at.len(), &at[..2]), (6, [3, 3].as_slice()), "the headline's load comes first: {at:?}");
     let said = String::from_utf8_lossy(&output.stdout);
     let screens: Vec<&str> =
-        said.split("What is open here, the other loads and the searches follow.").collect();
+        said.split("What is open here, and all else that the campaign measures, follows.").collect();
     let [duets, headline, whole] = screens[..] else { panic!("two screens, and the report's: {said}") };
     for (screen, trials) in [(duets, 2), (headline, 4)] {
         let so_far = screen.split_once("So far:").unwrap().1;

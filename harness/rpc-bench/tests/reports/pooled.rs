@@ -1,10 +1,11 @@
 //! Kept runs that are pooled: which go together, and what comes out for known ratios.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bench_analysis::pooled::PooledFigure;
+use bench_analysis::pooled::{Group, PooledFigure};
 use bench_model::results::{RunFolder, pretty};
 use bench_report::pooled::{PooledRuns, load};
 use serde_json::Value;
@@ -16,7 +17,7 @@ fn kept() -> PathBuf {
     newest("quick").unwrap()
 }
 
-/// Copies the kept run under another name, with its environment or plan changed, in the sweep and in the duets.
+/// Copies the kept run under another name, with its environment, plan or observations changed, in the sweep and in the duets.
 fn copy(results: &Path, name: &str, change: impl Fn(&str, &mut Value)) {
     RunFolder::open(&kept()).unwrap();
     for inner in ["", "duets"] {
@@ -27,8 +28,11 @@ fn copy(results: &Path, name: &str, change: impl Fn(&str, &mut Value)) {
             change(file, &mut value);
             fs::write(to.join(file), pretty(&value).unwrap()).unwrap();
         }
-        let observations = RunFolder(from).observations().unwrap();
-        observations.iter().for_each(|observation| RunFolder(to.clone()).append(observation).unwrap());
+        for observation in RunFolder(from).observations().unwrap() {
+            let mut value = serde_json::to_value(observation).unwrap();
+            change("an observation", &mut value);
+            RunFolder(to.clone()).append(&serde_json::from_value(value).unwrap()).unwrap();
+        }
     }
 }
 
@@ -163,15 +167,14 @@ fn another_server_setting_or_ledger_is_another_ratio() {
         ),
         (
             "the load tool",
-            |file, value| {
-                if file == "plan.json" {
+            |file, value| match file {
+                "plan.json" => {
                     value["campaign"]["tool"] = "rpc-load".into();
-                    value["trials"]
-                        .as_array_mut()
-                        .unwrap()
-                        .iter_mut()
-                        .for_each(|t| t["tool"] = "rpc-load".into());
+                    let trials = value["trials"].as_array_mut().unwrap().iter_mut();
+                    trials.for_each(|trial| trial["tool"] = "rpc-load".into());
                 }
+                "an observation" => value["tool"] = "rpc-load".into(),
+                _ => {}
             },
             false,
         ),
@@ -208,6 +211,8 @@ fn another_server_setting_or_ledger_is_another_ratio() {
         copy(dir.path(), "a", same);
         copy(dir.path(), "b", change);
         let pooled = load(dir.path()).unwrap();
+        let runs: BTreeSet<&str> = pooled.groups.iter().flat_map(Group::runs).map(|run| &*run.run).collect();
+        assert!(["a", "b"].iter().all(|name| runs.contains(name)), "{what}: {runs:?}");
         let with_legacy = pooled.groups.iter().filter(|group| group.setting.over == "legacy");
         let pooled: Vec<bool> = with_legacy.map(|group| group.models[0].pooled.is_some()).collect();
         assert!(!pooled.is_empty() && pooled.iter().all(|pooled| *pooled == together), "{what}: {pooled:?}");
