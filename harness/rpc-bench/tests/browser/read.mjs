@@ -133,8 +133,8 @@ async function hasFigures(page, problem, figures) {
   for (const [topic, request, server, text] of figures) {
     const row = rows.find(([question]) => question.startsWith(topic) && question.includes(request));
     const found = row?.[names.indexOf(server)];
-    // Signs say how sure a figure is.
-    if (found?.replace(/^[≈≥ ]+|[ ?]+$/g, "") !== text) problem(`${topic}, ${request}, ${server}: the page says ${found}, and the run ${text}`);
+    // Signs say how sure a figure is; no line breaks between them and it.
+    if (found?.replace(/^[≈≥\s]+|[\s?]+$/g, "") !== text) problem(`${topic}, ${request}, ${server}: the page says ${found}, and the run ${text}`);
   }
 }
 

@@ -27,6 +27,7 @@ const HOSTILE: &str =
     "<script>globalThis.carriedOut = 1</script><img src=x onerror=\"globalThis.carriedOut = 2\">";
 
 #[test]
+#[ignore = "takes minutes: just test-long"]
 fn pages_of_kept_runs_read_well_in_a_browser() {
     let Some(tools) = tools() else { return };
     let results = tempfile::tempdir().unwrap();
