@@ -165,7 +165,7 @@ fn pairs(run: &Run) -> impl Iterator<Item = (String, String, &str, Level, Option
     })
 }
 
-/// Whether its duets have begun and its sweep, which comes behind them, has not.
+/// Whether it has duets, and its sweep, which comes behind them, has not begun.
 fn is_before_sweep(run: &Run) -> bool {
     run.has_sweep() && run.summary.observed == 0 && run.duets.is_some()
 }
