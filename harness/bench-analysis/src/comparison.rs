@@ -41,6 +41,9 @@ pub struct Comparison {
     pub cpu: Finding,
     /// Ratio of 99th percentiles over all valid blocks, its interval right by itself with 95 %; not judged.
     pub p99_ratio: Option<Estimate>,
+    /// Blocks that it comes from.
+    #[serde(default)]
+    pub p99_blocks: usize,
     /// The same of latency from the send, in an open loop: without the load tool's own lateness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_from_send_ratio: Option<Estimate>,
@@ -325,6 +328,7 @@ impl Pair {
             rate,
             cpu,
             p99_ratio: ratio(Figure::P99Us, &a, &b),
+            p99_blocks: log_ratios(Figure::P99Us, &a, &b).len(),
             p99_from_send_ratio: ratio(Figure::P99FromSendUs, &a, &b),
             invalid_blocks: blocks.lost.values().sum(),
             lost: blocks.lost.clone(),

@@ -23,7 +23,7 @@ use bench_model::plan::Plan;
 use bench_model::provenance::Program;
 use bench_model::results::Conditions;
 use bench_model::workload::Traffic;
-use bench_stats::{Estimate, RunEstimate, random_effects, standard_error};
+use bench_stats::{CONFIDENCE, Estimate, RunEstimate, random_effects, standard_error};
 
 /// Fields of a ready line that are no property of the server: its addresses, and a limit of the machine.
 const NO_SETTINGS: [&str; 6] = ["ready", "addr", "metrics", "ws", "server", "open_files"];
@@ -49,6 +49,8 @@ pub enum PooledFigure {
     Cpu,
     /// Successful requests a second.
     Rate,
+    /// 99th percentile of latency.
+    P99,
 }
 
 /// As many models of processors it takes for an interval across models.
@@ -231,11 +233,11 @@ impl Group {
 /// Every ratio of the runs, by what they share: CPU time in duets first, then by request, connections and pair.
 pub fn pool(sources: &[Source<'_>]) -> Vec<Group> {
     let of_pair = |(source, pair): (&Source<'_>, &Comparison)| {
-        let ratio = |(figure, finding, blocks): (PooledFigure, &Finding, &[f64])| {
+        let ratio = |measured: Measured<'_>| {
             let processor = source.conditions.host.processor_name();
-            Some((setting(source, pair, figure)?, (processor, run_ratio(source, finding, blocks))))
+            Some((setting(source, pair, measured.figure)?, (processor, run_ratio(source, &measured))))
         };
-        judged(source, pair).into_iter().filter_map(ratio).collect::<Vec<_>>()
+        measured(source, pair).into_iter().filter_map(ratio).collect::<Vec<_>>()
     };
     let pairs =
         sources.iter().flat_map(|source| source.summary.comparisons.iter().map(move |pair| (source, pair)));
@@ -280,18 +282,37 @@ fn order(setting: &Setting) -> (bool, PooledFigure, &str, Level, &str, &str, boo
     (*placement != Placement::Duet, *figure, workload, *level, over, server, !*many_builds)
 }
 
-/// The ratios of a comparison that can be pooled, with those of each block: an open loop's latencies count from
-/// another moment, and in a duet the kernel divides the core.
-fn judged<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<(PooledFigure, &'a Finding, &'a [f64])> {
+/// A ratio of a comparison that can be pooled.
+struct Measured<'a> {
+    figure: PooledFigure,
+    ratio: Estimate,
+    /// The interval's confidence by itself; none where there is no interval.
+    confidence: Option<f64>,
+    blocks: usize,
+    /// The ratio of each block, where these are kept.
+    by_block: &'a [f64],
+}
+
+/// Those of a closed loop: an open loop's latencies count from another moment, and in a duet the kernel divides the core.
+fn measured<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<Measured<'a>> {
     if pair.level.rate.is_some() {
         return Vec::new();
     }
+    let judged = |figure, finding: &Finding, by_block| {
+        let Finding { ratio, confidence, blocks, .. } = *finding;
+        Measured { figure, ratio, confidence, blocks, by_block }
+    };
     let [rates, cpu] = &pair.block_ratios;
-    let mut judged = vec![(PooledFigure::Cpu, &pair.cpu, cpu.as_slice())];
+    let mut measured = vec![judged(PooledFigure::Cpu, &pair.cpu, cpu.as_slice())];
     if source.plan.campaign.environment.placement != Placement::Duet {
-        judged.push((PooledFigure::Rate, &pair.rate, rates.as_slice()));
+        measured.push(judged(PooledFigure::Rate, &pair.rate, rates.as_slice()));
+        let blocks = pair.p99_blocks;
+        measured.extend(pair.p99_ratio.map(|ratio| {
+            let confidence = ratio.interval.map(|_| CONFIDENCE);
+            Measured { figure: PooledFigure::P99, ratio, confidence, blocks, by_block: &[] }
+        }));
     }
-    judged
+    measured
 }
 
 /// `None` where the run does not record what a server or its request was, so that the meaning of its ratio is unknown.
@@ -324,13 +345,14 @@ fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Opti
     })
 }
 
-fn run_ratio(source: &Source<'_>, finding: &Finding, blocks: &[f64]) -> RunRatio {
+fn run_ratio(source: &Source<'_>, measured: &Measured<'_>) -> RunRatio {
     let Source { name, plan, conditions, .. } = source;
-    let logs = finding.ratio.interval.map(|(low, high)| (low.ln(), high.ln()));
-    let log_standard_error = logs.zip(finding.confidence).and_then(|(interval, confidence)| {
+    let Measured { ratio, confidence, blocks, by_block, .. } = *measured;
+    let logs = ratio.interval.map(|(low, high)| (low.ln(), high.ln()));
+    let log_standard_error = logs.zip(confidence).and_then(|(interval, confidence)| {
         // Rounding in 1 - (1 - level) must not change a rank.
         let level = 1.0 - confidence + 1e-12;
-        standard_error(interval, finding.blocks, level)
+        standard_error(interval, blocks, level)
     });
     RunRatio {
         run: (*name).to_owned(),
@@ -339,12 +361,12 @@ fn run_ratio(source: &Source<'_>, finding: &Finding, blocks: &[f64]) -> RunRatio
         kernel: conditions.host.kernel.clone(),
         commit: conditions.host.commit.clone(),
         window_ms: plan.campaign.window_ms,
-        blocks: finding.blocks,
-        ratio: finding.ratio,
+        blocks,
+        ratio,
         log_standard_error,
         one_build: match plan.campaign.layouts {
-            Some(_) => ends(blocks.iter().map(|ratio| (*ratio, *ratio))),
-            None => Some((finding.ratio.value, finding.ratio.value)),
+            Some(_) => ends(by_block.iter().map(|ratio| (*ratio, *ratio))),
+            None => Some((ratio.value, ratio.value)),
         },
     }
 }

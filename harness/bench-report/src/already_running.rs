@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::Run;
-use bench_model::config::{RunningAt, Server};
+use bench_model::config::{Pool, RunningAt, Server};
 use bench_model::figure::Figure;
 use bench_model::target::Target;
 use bench_model::transport::Transport;
@@ -12,17 +12,27 @@ use bench_system::readable_numbers::counted;
 /// What limits a rate, and what CPU time is known: a line.
 pub fn sharing(run: &Run) -> String {
     let cores = run.conditions.host.cores;
+    let pool = run.plan.hosts.as_ref();
+    let hosts =
+        |pool: &Pool| format!("{} of the pool {}", counted(pool.hosts.into(), "load host"), pool.name);
     let Some((server, at)) = alone(run) else {
-        return format!(
-            "Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the \
-             server's own."
+        let load = pool.map_or_else(
+            || format!("Server and load generator share {cores} cores: a rate is what both reach together."),
+            |pool| {
+                format!(
+                    "The load comes from {}: a rate is what they and the server reach together.",
+                    hosts(pool)
+                )
+            },
         );
+        return format!("{load} CPU per request is the server's own.");
     };
-    let place = match is_on_loopback(at) {
-        true => {
+    let place = match (pool, is_on_loopback(at)) {
+        (Some(pool), _) => &format!("The load comes from {}.", hosts(pool)),
+        (None, true) => {
             &format!("It shares {cores} cores with the load generator: a rate is what both reach together.")
         }
-        false => "The network between it and the load generator is in every figure.",
+        (None, false) => "The network between it and the load generator is in every figure.",
     };
     let cpu = match run.summary.cells.iter().any(|cell| cell.figure(Figure::CpuUsPerRequest).is_some()) {
         true => "CPU per request is that of the process that listens at its port.",

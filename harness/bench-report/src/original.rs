@@ -246,11 +246,15 @@ fn ratios(run: &Run) -> Result<String> {
         })
         .column("here", |(.., rate)| ratio(rate.ratio))
         .column("verdict here", |(.., rate)| rate.words());
+    let here = match &run.plan.hosts {
+        None => "server and load generator share one machine",
+        Some(_) => "load hosts put the load on",
+    };
     Ok(table.within(|table| {
         format!(
             "## Compared with the original test\n\n{table}\nThe original test gave these requests/s: {said}; in the \
              order legacy, jsonrpsee, actix. Only ratios compare: two machines were used there, and branches of a \
-             real validator answered from its block store; here server and load generator share one machine, and \
+             real validator answered from its block store; here {here}, and \
              every server reads the same ledger in memory. `just original` repeats it with what its figures say that \
              it ran on.\n"
         )

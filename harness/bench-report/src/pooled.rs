@@ -253,6 +253,8 @@ fn figure(setting: &Setting) -> &'static str {
         (PooledFigure::Cpu, Placement::Free) => "CPU per request, one after the other",
         (PooledFigure::Rate, Placement::OneCore) => "requests/s, one core",
         (PooledFigure::Rate, _) => "requests/s",
+        (PooledFigure::P99, Placement::OneCore) => "p99, one core",
+        (PooledFigure::P99, _) => "p99",
     }
 }
 

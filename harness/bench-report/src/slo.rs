@@ -1,6 +1,7 @@
 //! The highest rate under a service level: the headline's sentences, and a section with every search, its counts, its
 //! chart, and why the level is missed above.
 
+use super::already_running::sharing;
 use super::columns::Columns;
 use super::format::{
     NEVER_SENT, bullets, count, counted, dash, joined, known, list, significant, thousands, time_ms, time_us,
@@ -215,15 +216,14 @@ pub(super) fn by_hand(run: &Run, summary: &SloSummary, servers: &str) -> String 
 
 /// What to know before an answer is believed.
 pub(super) fn distrust(run: &Run) -> String {
-    let cores = run.conditions.host.cores;
     format!(
-        "- Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the \
-         server's own.\n\
+        "- {}\n\
          - {NEVER_SENT}\n\
          - An answer is no confidence interval: few windows decide a rate. Where a server's highest rate varies from \
          window to window it may well lie a step too high; where single windows are disturbed, too low \
          (docs/METHODOLOGY.md has how often, by simulation).\n\
-         - A rate stands for a steady stream of requests; where they come in bursts a server may sustain less.\n"
+         - A rate stands for a steady stream of requests; where they come in bursts a server may sustain less.\n",
+        sharing(run)
     )
 }
 

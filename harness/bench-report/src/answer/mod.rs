@@ -31,7 +31,8 @@ pub(super) fn markdown(answer: &Answer, has_begun: bool) -> String {
     let decided = answer.recommendations();
     let mut sources = Sources::default();
     let table = table(answer, &mut sources).markdown();
-    let said = decided.iter().filter_map(|decided| sentence(answer, decided));
+    let mut prices = Vec::new();
+    let said = decided.iter().filter_map(|decided| sentence(answer, decided, &mut prices));
     let said = said.chain(disagreements(answer)).chain(has_begun.then(|| not_measured(&decided)));
     sections([bullets(said), table, sources.markdown(), notes(answer)])
 }
@@ -56,8 +57,9 @@ impl Sources {
     }
 }
 
-/// What a user should choose, why, and at what price; none where it was not measured.
-fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
+/// What a user should choose, why, and at what price, unless `prices` has that of the same servers already; none where
+/// it was not measured.
+fn sentence(answer: &Answer, decided: &Recommendation, prices: &mut Vec<String>) -> Option<String> {
     let topic = decided.decided_by?;
     let wants = if topic == Topic::Rate { "Most requests/s" } else { decided.wants };
     if decided.best.is_empty() {
@@ -83,8 +85,13 @@ fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
         let best = row.best().first().copied().unwrap_or(answer.baseline);
         format!("{}, {}", phrase(row), against(answer, row, &decided.best[0].1, best))
     });
-    let price = joined(price, "; ");
-    let price = if price.is_empty() { price } else { format!(" The price: {price}.") };
+    let price = match joined(price, "; ") {
+        price if price.is_empty() || prices.contains(&price) => String::new(),
+        price => {
+            prices.push(price.clone());
+            format!(" The price: {price}.")
+        }
+    };
     Some(format!("**{wants}: {chosen}.** {because}{price}"))
 }
 
@@ -360,7 +367,7 @@ fn notes(answer: &Answer) -> String {
     let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
         let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);
         let (name, most, from) = (name(answer, row), write(row.topic, most), from(row));
-        format!("{name}: every server reached {most}, the most that was tried{from}")
+        format!("{name}: every server reached {most}, the most that the run tries{from}")
     });
     let bound = joined(bound, "; ");
     let notes = [
@@ -372,7 +379,10 @@ fn notes(answer: &Answer) -> String {
         cells().any(|(row, server)| is_open(answer, row, server)).then(|| {
             let baseline = &answer.servers[answer.baseline];
             let somewhere = where_measured("; in a range, on at least one of its processors");
-            format!("**?**: not surely different from {baseline}: their intervals overlap{somewhere}.")
+            format!(
+                "**?**: not surely different from {baseline}: the interval of their ratio includes 1, or where none is \
+                 measured, as of memory, their own intervals overlap{somewhere}."
+            )
         }),
         cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)).then(|| {
             let limit = "the load generator, or the highest load that was tried, was the limit";

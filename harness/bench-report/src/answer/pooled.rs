@@ -54,6 +54,7 @@ fn pool(
     let figure = match row.topic {
         Topic::Rate => PooledFigure::Rate,
         Topic::Cpu => PooledFigure::Cpu,
+        Topic::P99 => PooledFigure::P99,
         _ => return,
     };
     let (placement, level) = match (row.topic, &run.duets) {
@@ -108,8 +109,8 @@ fn pool(
     });
     let mut counts = Vec::new();
     if models.len() > 1 {
-        // The figures of rates stay those of one run, so whether servers differ is said of its processor.
-        let is_of_one = row.topic == Topic::Rate && models.iter().any(|model| model.processor == own);
+        // The figures of rates and latencies stay those of one run, so whether servers differ is said of its processor.
+        let is_of_one = row.topic != Topic::Cpu && models.iter().any(|model| model.processor == own);
         row.values_of = is_of_one.then(|| own.clone());
         row.models = models;
         if groups.iter().flatten().any(|group| group.setting.many_builds) {
@@ -137,14 +138,16 @@ fn pool(
         let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
         let several = row.models.len();
         row.from = match (row.topic, several, &row.values_of) {
-            (Topic::Rate, 0, _) => format!("{}; ? and bold use [{runs} runs there][{link}]", row.from),
-            (Topic::Rate, _, Some(_)) => {
+            (Topic::Rate | Topic::P99, 0, _) => {
+                format!("{}; ? and bold use [{runs} runs there][{link}]", row.from)
+            }
+            (Topic::Rate | Topic::P99, _, Some(_)) => {
                 format!(
                     "{}; ? is decided by [{runs} runs there][{link}], bold by those on {several} processors",
                     row.from
                 )
             }
-            (Topic::Rate, _, None) => {
+            (Topic::Rate | Topic::P99, _, None) => {
                 format!("{}; ? and bold use [{runs} runs on each of {several} processors][{link}]", row.from)
             }
             (_, 0, _) => format!("[{runs} runs][{link}]"),

@@ -4,7 +4,7 @@ use super::super::format::{count, counted, distinct, known, load};
 use super::super::{Run, crossed, headline, original, sections};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
 use bench_analysis::search::Ending;
-use bench_analysis::{Cell, Comparison, Finding, Mark};
+use bench_analysis::{Cell, Comparison, Mark};
 use bench_model::config::Tuning;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
@@ -107,7 +107,7 @@ impl Measured<'_> {
         }
     }
 
-    /// A closed loop: rates, CPU time and latency at the headline's loads, and memory at the highest.
+    /// A closed loop: rates, CPU time, latency and memory at the headline's loads.
     fn sweep(&self) -> Vec<AnswerRow> {
         if !self.run.has_sweep() || sections::is_duet(self.run) {
             return self.cpu();
@@ -120,8 +120,7 @@ impl Measured<'_> {
         rows.extend(self.cpu());
         rows.extend(self.latency(""));
         // At the headline's load there are trials enough for an interval.
-        let most = places.iter().max_by_key(|place| place.level.amount());
-        rows.extend(most.map(|place| {
+        let memory = |place: &Place<'_>| {
             let Place { workload, level, .. } = *place;
             let figure = Figure::ConnectionMemoryBytes;
             // A group's memory that did not grow measures no connection, and least of all wins.
@@ -129,7 +128,8 @@ impl Measured<'_> {
             let value = |server: &str| resolved(self.cell(server, workload, level)?).map(Value::of);
             let at = format!("with {} open", count(level.connections.into()));
             self.row(Topic::ConnectionMemory, workload, at, value)
-        }));
+        };
+        rows.extend(places.iter().map(memory));
         rows
     }
 
@@ -140,14 +140,27 @@ impl Measured<'_> {
     fn rate(&self, server: &str, workload: &str, level: Level) -> Option<Value> {
         let cell = self.cell(server, workload, level)?;
         let shown = cell.figure(Figure::RequestsPerSecond)?.value;
-        let compared = self.compared(self.run, server, workload, level, |pair| pair.rate)?;
+        let compared = self.compared(self.run, server, workload, level, |pair| Some(pair.rate.ratio))?;
         Some(Value { shown, compared, at_least: cell.marks.contains(&Mark::ClientBound) })
     }
 
-    /// Of an open loop only where the tool tells when a request was due.
-    fn p99(&self, server: &str, workload: &str, level: Level) -> Option<Value> {
-        let p99 = self.cell(server, workload, level)?.figure(Figure::P99Us);
-        p99.filter(|_| level.rate.is_none() || level.tool.can().tells_when_due).map(Value::of)
+    /// Compared by the ratio to the baseline within blocks, where every server has one: it is sharper than two
+    /// intervals, which hold what all servers of a block had in common. Of an open loop only where the tool tells when a
+    /// request was due.
+    fn p99<'b>(&'b self, workload: &'b str, level: Level) -> impl Fn(&str) -> Option<Value> + 'b {
+        let shown = move |server: &str| {
+            let p99 = self.cell(server, workload, level)?.figure(Figure::P99Us);
+            p99.filter(|_| level.rate.is_none() || level.tool.can().tells_when_due)
+        };
+        let ratio =
+            move |server: &str| self.compared(self.run, server, workload, level, |pair| pair.p99_ratio);
+        let mut measured = self.names.iter().filter(|name| shown(name).is_some());
+        let is_paired = measured.all(|name| ratio(name).is_some());
+        move |server| {
+            let p99 = shown(server)?;
+            let compared = ratio(server).filter(|_| is_paired).unwrap_or(p99);
+            Some(Value { compared, ..Value::of(p99) })
+        }
     }
 
     /// From duets where the run has them: they are sharper.
@@ -158,8 +171,9 @@ impl Measured<'_> {
 
     fn cpu_at(&self, run: &Run, place: &Place<'_>) -> AnswerRow {
         let Place { workload, level, .. } = *place;
-        let value =
-            |server: &str| self.compared(run, server, workload, level, |pair| pair.cpu).map(Value::of);
+        let value = |server: &str| {
+            self.compared(run, server, workload, level, |pair| Some(pair.cpu.ratio)).map(Value::of)
+        };
         let direct = run.summary.comparisons.iter().filter_map(|pair| {
             let place = |server: &str| self.names.iter().position(|name| *name == server);
             let (server, over) = (place(&pair.server)?, place(&pair.over)?);
@@ -176,18 +190,18 @@ impl Measured<'_> {
         server: &str,
         workload: &str,
         level: Level,
-        finding: fn(&Comparison) -> Finding,
+        ratio: fn(&Comparison) -> Option<Estimate>,
     ) -> Option<Estimate> {
         if server == self.baseline {
             return Some(Estimate { value: 1.0, interval: Some((1.0, 1.0)) });
         }
-        Some(finding(run.summary.comparison(server, self.baseline, workload, level)?).ratio)
+        ratio(run.summary.comparison(server, self.baseline, workload, level)?)
     }
 
     /// Latency at the headline's loads.
     fn latency(&self, behind: &str) -> Vec<AnswerRow> {
         let p99 = |place: &Place<'_>| {
-            self.at_place(Topic::P99, place, behind, |server| self.p99(server, place.workload, place.level))
+            self.at_place(Topic::P99, place, behind, self.p99(place.workload, place.level))
         };
         Place::of(self.run).iter().map(p99).collect()
     }
@@ -200,7 +214,7 @@ impl Measured<'_> {
         let row = |(workload, level): (&str, Level)| {
             let other = known(self.background(), "", |other| format!(", next to {other}"));
             let at = at(level) + &other + FROM_DUE;
-            self.row(Topic::P99NextToHeavy, workload, at, |server| self.p99(server, workload, level))
+            self.row(Topic::P99NextToHeavy, workload, at, self.p99(workload, level))
         };
         distinct(places).into_iter().map(row).collect()
     }

@@ -53,7 +53,7 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
         return None;
     }
     let forest = Forest { names: short_labels(&labels), columns };
-    let chart = chart(run.label(baseline), vec![forest], "its interval; dots: blocks");
+    let chart = chart(run.label(baseline), vec![forest], "the ratio; bar: its interval; dots: blocks");
     let alt = format!("Each server's requests/s and CPU per request over those of {}", run.label(baseline));
     Some(Picture::new("ratios.svg", alt, "", chart))
 }
@@ -65,31 +65,41 @@ pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
     let is_predicted = |model: &Model| model.pooled.is_some_and(|pooled| pooled.prediction.is_some());
     let is_cpu = |group: &Group| group.setting.figure == PooledFigure::Cpu;
     let enough = |group: &&Group| {
-        let is_sharp = !is_cpu(group) || group.setting.placement == Placement::Duet;
+        let is_shown = match group.setting.figure {
+            PooledFigure::Cpu => group.setting.placement == Placement::Duet,
+            PooledFigure::Rate => true,
+            PooledFigure::P99 => false,
+        };
         let Setting { level, hosts, .. } = &group.setting;
         // A column names a load by its connections alone.
         let is_usual = level.tool.is_default() && hosts.is_none();
-        is_sharp && is_usual && group.newest && group.models.iter().any(is_predicted)
+        is_shown && is_usual && group.newest && group.models.iter().any(is_predicted)
     };
     let shown: Vec<&Group> = groups.iter().filter(enough).collect();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     shown.iter().for_each(|group| *counts.entry(&group.setting.over).or_default() += 1);
     let (baseline, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
     let shown: Vec<&Group> = shown.into_iter().filter(|group| group.setting.over == baseline).collect();
+    // One name for a server in all panels.
+    let names: BTreeSet<&str> = shown.iter().map(|group| &*group.setting.server).collect();
+    let labels = short_labels(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
+    let known: BTreeMap<&str, String> = names.into_iter().zip(labels).collect();
     let of_figure = |falls: bool| {
         let groups: Vec<&Group> = shown.iter().copied().filter(|group| is_cpu(group) == falls).collect();
-        forest(&groups, falls)
+        forest(&groups, &known, falls)
     };
     let forests = [true, false].into_iter().filter_map(of_figure).collect();
     let key = match shown.iter().any(|group| group.across.is_some()) {
-        false => "the range in which one more run on this processor is expected; dots: runs",
-        true => "the range over models of processors; dots: runs",
+        false => "the mean; bar: the range in which one more run on this processor is expected; dots: runs",
+        true => {
+            "the middle of the bar; bar: from the lowest mean of a processor to the highest, no interval; dots: runs"
+        }
     };
     Some(chart(known_label(baseline), forests, key))
 }
 
-/// Pooled ratios of one figure: a column for each request.
-fn forest(groups: &[&Group], falls: bool) -> Option<Forest> {
+/// Pooled ratios of one figure: a column for each request. `known` has the servers' labels.
+fn forest(groups: &[&Group], known: &BTreeMap<&str, String>, falls: bool) -> Option<Forest> {
     let column = |group: &Group| {
         let setting = &group.setting;
         let figure = if falls { "CPU/request" } else { "requests/s" };
@@ -115,7 +125,7 @@ fn forest(groups: &[&Group], falls: bool) -> Option<Forest> {
         Ratios { title, falls, ratios }
     };
     let columns: Vec<Ratios> = titles.into_iter().map(column).collect();
-    let names = short_labels(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
+    let names = names.iter().filter_map(|name| known.get(name).cloned()).collect();
     (!columns.is_empty()).then_some(Forest { names, columns })
 }
 
@@ -127,7 +137,7 @@ fn chart(baseline: &str, forests: Vec<Forest>, key: &str) -> Chart {
     Chart {
         title: format!("Ratio to {baseline}"),
         note: format!(
-            "Vertical line: equal; right of it is better{falls}. Large mark: the ratio; bar: {key}. Logarithmic \
+            "Vertical line: equal; right of it is better{falls}. Large mark: {key}. Logarithmic \
              scale, of the same length in {}.",
             if forests.len() > 1 { "panels next to each other" } else { "all panels" }
         ),

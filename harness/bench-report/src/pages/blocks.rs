@@ -185,9 +185,10 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
         false => format!(" **Some are of servers of {days}**, not today's."),
     };
     Ok(format!(
-        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: with three or more runs on a \
+        "{}\n![Each server's ratios to {}, run by run]({}{})\n\nHow sure: with three or more runs on a \
          processor, expect the next run there inside the interval; with fewer, it describes only those runs. {}{mark}",
         answer::markdown(&answer, true),
+        answer.servers[answer.baseline],
         aliases.to_results,
         pooled::CHART,
         measured_on(&answer, &runs)?
@@ -198,18 +199,20 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
 fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
     let here = joined(distinct(runs.iter().map(|run| machine(&run.conditions))), ", or ");
     ensure!(!here.is_empty(), "an answer names its runs");
+    let is_shared = runs.iter().all(|run| run.plan.hosts.is_none());
+    let shared = if is_shared { ", which server and load generator share" } else { "" };
     let of_cpu = answer.rows.iter().filter(|row| row.topic == Topic::Cpu);
     let processors: BTreeSet<&str> =
         of_cpu.flat_map(|row| &row.models).map(|model| model.processor.as_str()).collect();
     Ok(match processors.len() {
         0 => format!(
-            "All figures are of {here}, which server and load generator share. **Other processors were not \
+            "All figures are of {here}{shared}. **Other processors were not \
              measured**, and ratios may differ there."
         ),
         several => format!(
             "CPU per request was measured on {several} processors ({}). A range runs from the lowest processor's mean \
              to the highest one's, and is no interval of 95 %. The rates, latencies and memory that are printed are of \
-             {here} alone, which server and load generator share; **on another processor they differ**.",
+             {here} alone{shared}; **on another processor they differ**.",
             list(processors.into_iter().map(answer::short))
         ),
     })

@@ -98,6 +98,52 @@ fn several_that_may_be_the_best_are_said_with_the_range_of_their_figures() {
     }
 }
 
+/// What blocks have in common widens each server's own interval, and not that of a ratio within blocks.
+#[test]
+fn p99_is_compared_within_blocks() {
+    let mut run = kept("quick");
+    let shown = |run: &bench_report::Run| {
+        let first = bench_report::headline(run);
+        let row = first.lines().find(|line| line.starts_with("| p99, getBalance")).unwrap();
+        row.split('|').map(|cell| cell.trim().trim_matches('*').to_owned()).collect::<Vec<_>>()
+    };
+    let set = |run: &mut bench_report::Run, interval| {
+        let pairs = run.summary.comparisons.iter_mut().filter(|pair| pair.workload == "getBalance");
+        pairs.for_each(|pair| pair.p99_ratio = Some(Estimate { value: 1.1, interval: Some(interval) }));
+    };
+    set(&mut run, (1.05, 1.15));
+    assert!(shown(&run)[3..=5].iter().all(|cell| cell.ends_with("ms")), "{:?}", shown(&run));
+    set(&mut run, (0.95, 1.25));
+    assert!(shown(&run)[3..=5].iter().all(|cell| cell.ends_with("ms\u{a0}?")), "{:?}", shown(&run));
+    // One pair without a ratio, and all are compared by their own intervals, which overlap.
+    set(&mut run, (1.05, 1.15));
+    let is_axum = |pair: &&mut bench_analysis::Comparison| pair.server == "axum";
+    run.summary.comparisons.iter_mut().filter(is_axum).for_each(|pair| pair.p99_ratio = None);
+    for cell in run.summary.cells.iter_mut() {
+        let figure = cell.figures.get_mut(&Figure::P99Us);
+        figure.into_iter().for_each(|p99| p99.interval = Some((1.0, 1e9)));
+    }
+    assert!(shown(&run)[3..=5].iter().all(|cell| cell.ends_with("ms\u{a0}?")), "{:?}", shown(&run));
+}
+
+#[test]
+fn memory_for_a_connection_is_said_of_each_request() {
+    let first = bench_report::headline(&kept("quick"));
+    for request in ["getBalance with 125 open", "getBlocks with 500 open"] {
+        assert!(first.contains(&format!("| memory for a connection, {request} ")), "{first}");
+    }
+}
+
+#[test]
+fn the_same_price_is_said_once() {
+    let mut run = kept("quick");
+    for pair in run.summary.comparisons.iter_mut().filter(|pair| pair.server == "actix") {
+        pair.p99_ratio = Some(Estimate { value: 2.0, interval: Some((1.9, 2.1)) });
+    }
+    let first = bench_report::headline(&run);
+    assert_eq!(first.matches("The price: p99").count(), 1, "{first}");
+}
+
 /// actix has the least memory for a connection in the kept run, or is one of two that have.
 #[test]
 fn memory_that_did_not_grow_wins_nothing() {

@@ -69,13 +69,16 @@ fn runs_of_the_same_servers_and_settings_are_pooled() {
         // One degree of freedom less: a new run may lie further out than the mean.
         assert!(new_low < low && low < all.ratio.value && all.ratio.value < high && high < new_high);
     }
-    // Duets have no ratio of rates, since the kernel divides their core.
+    // Duets have no ratio of rates or latencies, since the kernel divides their core.
     let has = |figure, duet| {
         pooled.groups.iter().any(|group| {
             group.setting.figure == figure && group.models[0].runs[0].run.ends_with("duets") == duet
         })
     };
-    assert!(has(PooledFigure::Rate, false) && has(PooledFigure::Cpu, true) && !has(PooledFigure::Rate, true));
+    assert!(has(PooledFigure::Cpu, true) && has(PooledFigure::Cpu, false));
+    for figure in [PooledFigure::Rate, PooledFigure::P99] {
+        assert!(has(figure, false) && !has(figure, true), "{figure:?}");
+    }
 }
 
 #[test]
