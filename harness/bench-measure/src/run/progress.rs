@@ -327,6 +327,7 @@ mod tests {
             rate: finding,
             cpu: finding,
             p99_ratio: None,
+            p99_blocks: 0,
             p99_from_send_ratio: None,
             invalid_blocks: 0,
             lost: BTreeMap::new(),
