@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer};
@@ -29,7 +30,8 @@ struct Expected {
 /// The calls of a run, used in order and then again from the first.
 #[derive(Debug, Clone)]
 pub struct Bodies {
-    calls: Vec<Call>,
+    /// Shared by all threads: recorded calls may be many.
+    calls: Arc<[Call]>,
     /// One for each call, one for all, or none.
     expected: Vec<Expected>,
     batch: u64,
@@ -174,7 +176,7 @@ impl Bodies {
         if expected.len() > 1 && expected.len() != calls.len() {
             bail!("--expect has {} results for {} bodies", expected.len(), calls.len());
         }
-        Ok(Self { calls, expected, batch: u64::from(batch) })
+        Ok(Self { calls: calls.into(), expected, batch: u64::from(batch) })
     }
 
     /// The text of the request with this number. Ids follow from that: they are unique in a run, and an answer's id says which

@@ -133,7 +133,15 @@ pub(super) fn separate(entry: &mut Table, of: &Table) {
 fn own_table(of: &mut Table) -> Result<Option<Table>> {
     match of.remove(FIELD) {
         None => Ok(None),
-        Some(Value::Table(table)) => Ok(Some(table)),
+        Some(Value::Table(table)) => {
+            // `with` of the entry that another one is like falls away next to a manifest.
+            let both = ["with", "manifest"].into_iter().all(|field| table.contains_key(field));
+            ensure!(
+                !both,
+                "field {FIELD}: with names a package of this workspace; leave it out next to manifest"
+            );
+            Ok(Some(table))
+        }
         Some(package @ Value::String(_)) => Ok(Some(Table::from_iter([("package".to_owned(), package)]))),
         Some(_) => {
             bail!("field {FIELD}: give a package, or a table such as {{ package = \"…\", profile = \"…\" }}")
@@ -227,11 +235,6 @@ mod tests {
                 "cargo build --release --package b --package a",
                 "target/release/a",
             ),
-            (
-                r#"cargo = { package = "a", with = "b", manifest = "a/Cargo.toml", target = "t" }"#,
-                "cargo build --release --locked --manifest-path a/Cargo.toml --target-dir target/t",
-                "target/t/release/a",
-            ),
         ];
         for (entry, build, program) in cases {
             let table = filled_in(entry, None).unwrap();
@@ -245,6 +248,10 @@ mod tests {
         let table = filled_in(r#"cargo = "b""#, other).unwrap();
         let build = "cargo build --release --package b --features calls --target-dir target/calls";
         assert_eq!(build_and_program(&table), (build.to_owned(), "target/calls/release/b"));
+        let other = Some(r#"cargo = { package = "a", with = "b" }"#);
+        let table = filled_in(r#"cargo = { manifest = "a/Cargo.toml", target = "t" }"#, other).unwrap();
+        let build = "cargo build --release --locked --manifest-path a/Cargo.toml --target-dir target/t";
+        assert_eq!(build_and_program(&table), (build.to_owned(), "target/t/release/a"));
         let table = filled_in(r#"program = "own""#, other).unwrap();
         assert_eq!(table.get("build"), None, "who spells a program out has no package");
     }
@@ -269,6 +276,7 @@ mod tests {
             ("cargo = {}", "field cargo: names no package"),
             (r#"cargo = { package = "a", profil = "dev" }"#, "profil"),
             ("cargo = \"a\"\nprogram = \"b\"", "leave program out"),
+            (r#"cargo = { package = "a", with = "b", manifest = "m" }"#, "leave it out next to manifest"),
             ("counting = true", "field counting: true goes with cargo"),
             ("cargo = \"a\"\nhandicap = false", "field handicap"),
             ("in_process = { cargo = {} }", "field in_process: field cargo: names no package"),
