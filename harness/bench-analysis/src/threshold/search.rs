@@ -87,11 +87,17 @@ enum Phase {
 pub type Search = search::Search<Doubling>;
 
 impl Search {
-    /// Of connection counts, in rising order.
+    /// Of connection counts, in rising order, from the lowest on.
     pub fn new(grid: Vec<u32>, rules: Rules) -> Self {
+        Self::beginning_at(0, grid, rules)
+    }
+
+    /// The same, which begins at a count, or at the highest one below it that the grid has.
+    pub fn beginning_at(count: u32, grid: Vec<u32>, rules: Rules) -> Self {
+        let first = grid.partition_point(|other| *other <= count).saturating_sub(1);
         let doubling = Doubling {
             points: vec![Point::default(); grid.len()],
-            phase: if grid.is_empty() { Phase::Done } else { Phase::Climb(0) },
+            phase: if grid.is_empty() { Phase::Done } else { Phase::Climb(first) },
             grid,
             rules,
             low: None,

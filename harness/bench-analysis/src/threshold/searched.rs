@@ -86,9 +86,10 @@ impl Searches for SearchPlan {
     type Rule = Doubling;
 
     fn schedule(&self) -> Schedule<Doubling> {
-        let Threshold { from, steps_per_doubling, .. } = self.threshold;
+        let Threshold { from, begin, steps_per_doubling, .. } = self.threshold;
         let counts = |searched: &Searched| grid(from, searched.limit.connections, steps_per_doubling);
-        let search = |searched: &Searched| Search::new(counts(searched), self.rules());
+        let begin = begin.unwrap_or(from);
+        let search = |searched: &Searched| Search::beginning_at(begin, counts(searched), self.rules());
         Schedule::new(self.searches.iter().map(search).collect(), self.seed)
     }
 

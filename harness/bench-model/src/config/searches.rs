@@ -29,6 +29,9 @@ pub struct Threshold {
     pub from: u32,
     /// The highest connection count, where the machine holds as many.
     pub most: u32,
+    /// The connection count that is tried first; the lowest where left out. A server that holds the highest one needs
+    /// fewer trials if that is the first.
+    pub begin: Option<u32>,
     /// How finely: connection counts from one to its double.
     pub steps_per_doubling: u32,
     /// How surely: trials at each end of the answer.
@@ -61,6 +64,8 @@ impl Threshold {
         known("threshold.workloads", &self.workloads, "workloads", &campaign.workloads)?;
         within("threshold.from", self.from.into(), 1, 60_000)?;
         within("threshold.most", self.most.into(), self.from.into(), 60_000)?;
+        let begin = self.begin.unwrap_or(self.from);
+        within("threshold.begin", begin.into(), self.from.into(), self.most.into())?;
         within("threshold.steps_per_doubling", self.steps_per_doubling.into(), 1, 32)?;
         // With fewer than five trials a count that fails every other time may well give even the clearest outcome.
         within("threshold.confirmations", self.confirmations.into(), 5, 100)?;

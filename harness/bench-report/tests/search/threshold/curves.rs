@@ -33,6 +33,28 @@ fn a_server_that_never_fails_is_censored_from_above() {
 }
 
 #[test]
+fn a_search_may_begin_at_any_count() {
+    let from = |begin, chance: fn(u32) -> f64| {
+        let search = Search::beginning_at(begin, grid(125, 16_000, 4), RULES);
+        run(search, |connections| judgement(chance(connections) < 1.0))
+    };
+    let never = |_| 0.0;
+    for (begin, trials) in [(16_000, 10), (u32::MAX, 10), (8_000, 1 + 10), (8_100, 1 + 10), (0, 7 + 10)] {
+        let (found, tried) = from(begin, never);
+        assert_eq!((found.ending, tried.len()), (Ending::HoldsToHighest, trials), "from {begin}: {tried:?}");
+    }
+    // Whatever the first count is, the same two neighbours are found.
+    let at_3_400 = |connections| f64::from(u8::from(connections >= 3_400));
+    let ends = |begin| {
+        let (found, _) = from(begin, at_3_400);
+        [found.last_passing, found.first_failing].map(|end| end.map(|counted| counted.connections))
+    };
+    for begin in [125, 1_000, 2_828, 3_364, 4_000, 16_000] {
+        assert_eq!(ends(begin), ends(0), "from {begin}");
+    }
+}
+
+#[test]
 fn a_server_that_always_fails_is_censored_from_below() {
     let (found, tried) = search(RULES, &mut Draw::seeded(1), |_| 1.0);
     assert_eq!(found.ending, Ending::FailsAtLowest);

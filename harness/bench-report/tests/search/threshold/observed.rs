@@ -32,6 +32,7 @@ fn plan() -> SearchPlan {
         workloads: Vec::new(),
         from: 100,
         most: 60_000,
+        begin: None,
         steps_per_doubling: 2,
         confirmations: 6,
         most_trials: 40,

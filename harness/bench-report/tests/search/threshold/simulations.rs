@@ -107,7 +107,7 @@ fn a_search_always_ends_within_its_bound() {
         let from = draw.count(1, 2_000);
         let counts = grid(from, draw.count(1, 30_000), rules.steps_per_doubling);
         assert!(counts.windows(2).all(|pair| pair[0] < pair[1]), "{counts:?}");
-        let mut search = Search::new(counts.clone(), rules);
+        let mut search = Search::beginning_at(draw.count(0, 40_000), counts.clone(), rules);
         let (chance, nothing) = (draw.uniform(), if draw.count(0, 3) == 0 { 0.05 } else { 0.0 });
         let not_held = if draw.count(0, 1) == 0 { 0.0 } else { draw.uniform() };
         let mut trials = 0;
