@@ -28,6 +28,7 @@ fn campaign(blocks: u32) -> Campaign {
         compare_headline_only: false,
         max_blocks: blocks,
         precision: None,
+        max_minutes: None,
         duets: None,
         ..quick
     }
