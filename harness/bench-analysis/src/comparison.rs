@@ -197,6 +197,12 @@ impl<'a> Comparisons<'a> {
         self.rules.block_counts()
     }
 
+    /// Whether an interim analysis was reached: before, nothing is judged.
+    pub fn is_analysed(&self) -> bool {
+        let next = next_block_count(&self.decisions, &self.data, &self.rules);
+        next.is_none() || next.as_ref() != self.block_counts().first()
+    }
+
     /// The trials that have no observation and are needed up to the next interim analysis, in the plan's order. None
     /// are left where every comparison is settled, or where the next analysis is beyond the campaign's limit of time.
     pub fn needed<'t>(&self, trials: &'t [Trial], done: &HashSet<u32>) -> Vec<&'t Trial> {

@@ -136,7 +136,7 @@ impl<'a> Stage<'a> {
         let mut observations = folder.observations()?;
         let mut progress = progress::Progress::new(plan);
         let mut first = plan.campaign.compare_headline_only;
-        let (mut analysed, mut shown) = (false, 0);
+        let (mut measured, mut shown) = (false, 0);
         loop {
             let done: HashSet<u32> =
                 observations.iter().map(|observation| observation.trial.number).collect();
@@ -149,8 +149,9 @@ impl<'a> Stage<'a> {
             }
             let is_decided = first && needed.is_empty();
             // A run that is resumed with nothing left has its report, and needs no screen before it.
-            let is_new = analysed || !all.is_empty();
-            if observations.len() > shown && ((is_decided && is_new) || (analysed && shown == 0)) {
+            let is_new = measured || !all.is_empty();
+            let is_first = measured && standing.is_analysed() && shown == 0;
+            if observations.len() > shown && ((is_decided && is_new) || is_first) {
                 progress.view.hidden(so_far);
                 shown = observations.len();
             }
@@ -162,7 +163,7 @@ impl<'a> Stage<'a> {
             }
             progress.stage(&needed, &observations, standing.run_again());
             bench.run_all(&needed, &mut progress, &mut observations)?;
-            analysed = true;
+            measured = true;
         }
     }
 }

@@ -60,6 +60,15 @@ fn a_lost_block_is_run_again_as_a_new_one() {
         |server: &str| observations.iter().any(|o| o.trial.server == server && o.trial.block == blocks + 2);
     assert!(in_block("legacy") && in_block("jsonrpsee"));
     assert_eq!(summary.left, 0);
+    // Nothing is judged, nor shown as a first screen, while a block of the first interim analysis is missing.
+    let is_analysed = |observations: &[Observation]| {
+        let observed = Observed::new(observations);
+        let levels: Vec<_> = campaign.connections.iter().copied().map(Into::into).collect();
+        Comparisons::new(&campaign, &levels, &plan::trials(&campaign), &observed).is_analysed()
+    };
+    let first = summary.block_counts[0];
+    let planned = observations.iter().take_while(|o| o.trial.block <= first).count();
+    assert!(planned > 0 && !is_analysed(&observations[..planned]) && is_analysed(&observations));
 }
 
 #[test]
