@@ -100,7 +100,7 @@ calibrate *options:
 gate *options:
     @{{bench}} gate {{options}}
 
-# Measure the runs behind README's first screen where today's servers have none on this processor, keep them, and renew the pages (--check: say which are missing); an hour
+# Measure the runs behind README's first screen where today's servers have none on this processor, keep them, and renew the pages (--check: say which are missing); some two hours
 [group('measure')]
 [no-exit-message]
 reference *options:

@@ -212,7 +212,10 @@ fn disagreements(answer: &Answer) -> Vec<String> {
     }
     if !open.is_empty() {
         let lines = open.into_iter().map(|(_, what, rest)| format!("\n  - {what}{rest}"));
-        said.push(format!("**In doubt, next to {baseline}:**{}", lines.collect::<String>()));
+        said.push(format!(
+            "**In doubt, next to {baseline}, at the table's loads:**{}",
+            lines.collect::<String>()
+        ));
     }
     said
 }
@@ -315,8 +318,9 @@ fn table(answer: &Answer, sources: &mut Sources) -> Table {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            let note = "The same of one build of each server, on any of them: the lowest and the highest that was \
-                seen, without ? and bold; another build may lie a little outside";
+            let note = "The same of one build of each server, on any of them, in one window of a run over many builds or \
+                in one run of a single one: the lowest and the highest that was seen, without ? and bold; another \
+                build may lie a little outside";
             let name = format!("{}, one build, such as yours{}", phrase(row), sources.mark(note.to_owned()));
             table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
         }

@@ -126,7 +126,7 @@ impl Measured<'_> {
             // A group's memory that did not grow measures no connection, and least of all wins.
             let resolved = |cell: &Cell| cell.figure(figure).filter(|estimate| estimate.value > 0.0);
             let value = |server: &str| resolved(self.cell(server, workload, level)?).map(Value::of);
-            let at = format!("with {} open", count(level.connections.into()));
+            let at = format!("with {} in use", count(level.connections.into()));
             self.row(Topic::ConnectionMemory, workload, at, value)
         };
         rows.extend(places.iter().map(memory));

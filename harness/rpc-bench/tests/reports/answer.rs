@@ -129,7 +129,7 @@ fn p99_is_compared_within_blocks() {
 #[test]
 fn memory_for_a_connection_is_said_of_each_request() {
     let first = bench_report::headline(&kept("quick"));
-    for request in ["getBalance with 125 open", "getBlocks with 500 open"] {
+    for request in ["getBalance with 125 in use", "getBlocks with 500 in use"] {
         assert!(first.contains(&format!("| memory for a connection, {request} ")), "{first}");
     }
 }
