@@ -281,9 +281,15 @@ fn all_closed(pid: u32, addr: &str, interrupt: &Interrupt) -> Result<()> {
 
 fn ready_line(process: &mut Owned, places: &ReadyLine, listen: &str, interrupt: &Interrupt) -> Result<Found> {
     let mut first = FirstLine::of(process)?;
-    let mut closed: Option<Instant> = None;
+    let (mut closed, mut no_json) = (None, None);
     let line = interrupt.wait(READY_WITHIN, || match first.state()? {
         State::Whole(line) => Ok(Some(line)),
+        // Whatever it still prints, it will be no ready line.
+        State::Open if first.is_no_json() => {
+            let open_for = no_json.get_or_insert_with(Instant::now).elapsed();
+            ensure!(open_for <= ENDS_WITHIN, "its ready line is not JSON: {}", first.unended());
+            Ok(None)
+        }
         State::Open => Ok(None),
         State::Closed => {
             // A process that ends closes its output a moment before the system reports how it ended.
@@ -319,4 +325,26 @@ fn with_last_line(error: anyhow::Error, stderr: &Path, server: &Server) -> anyho
     // Too few may be why, which no framework says.
     let files = server.open_files.map_or_else(String::new, |files| format!(" (field open_files: {files})"));
     anyhow!("server {}: {error:#}{said}{files}", server.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_websocket_that_is_not_on_loopback_is_refused() {
+        let server: Server = serde_json::from_value(serde_json::json!({
+            "name": "a", "title": "A", "program": "a", "args": [],
+            "ready": { "line": { "addr": "/addr", "ws": "/ws" } },
+        }))
+        .unwrap();
+        let refused = |url: &str| {
+            let ready = serde_json::json!({ "ws": url });
+            websocket(&server, &ready, LOOPBACK).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused("ws://127.0.0.1:1"), None);
+        assert!(
+            refused("ws://192.0.2.1:80").unwrap().contains("192.0.2.1:80 (/ws), which is not on loopback")
+        );
+    }
 }

@@ -187,4 +187,31 @@ mod tests {
         assert_eq!(beginning_of(&path).unwrap().len() as u64, MOST_READ);
         assert_eq!(last_line(&dir.path().join("none")), None);
     }
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Kept {
+        #[serde(with = "super::text")]
+        text: String,
+        #[serde(with = "super::maybe")]
+        maybe: Option<String>,
+        #[serde(with = "super::kinds")]
+        kinds: BTreeMap<String, u64>,
+    }
+
+    #[test]
+    fn what_is_written_and_what_is_read_is_bounded() {
+        let longest = |kept: &serde_json::Value| {
+            let kind = kept["kinds"].as_object().unwrap().keys().next().unwrap();
+            [kept["text"].as_str().unwrap(), kept["maybe"].as_str().unwrap(), kind]
+                .map(|text| text.chars().count())
+        };
+        let long = || "x".repeat(70_000);
+        let kept = Kept { text: long(), maybe: Some(long()), kinds: BTreeMap::from([(long(), 1)]) };
+        let written = serde_json::to_value(&kept).unwrap();
+        assert!(longest(&written).iter().all(|length| *length <= MOST), "{:?}", longest(&written));
+        let older = serde_json::json!({ "text": long(), "maybe": long(), "kinds": { long(): 1 } });
+        let Kept { text, maybe, kinds } = serde_json::from_value(older).unwrap();
+        let read = [text, maybe.unwrap(), kinds.into_keys().next().unwrap()].map(|text| text.chars().count());
+        assert!(read.iter().all(|length| *length <= MOST), "{read:?}");
+    }
 }

@@ -82,6 +82,11 @@ impl FirstLine {
         })
     }
 
+    /// Whether what is there of it can't become a JSON object.
+    pub fn is_no_json(&self) -> bool {
+        self.so_far.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|first| *first != b'{')
+    }
+
     /// What is there of a line that has no end, for a person.
     pub fn unended(&self) -> String {
         let (length, text) = (count(self.so_far.len() as u64), bounded(&self.text()));
@@ -143,5 +148,8 @@ mod tests {
             assert_eq!(line.state().unwrap(), State::Open);
         }
         assert_eq!(line.unended(), "its first line has no end after 8 bytes: starting");
+        assert!(line.is_no_json());
+        let json = |so_far: &[u8]| !FirstLine { pieces: channel().1, so_far: so_far.to_vec() }.is_no_json();
+        assert!(json(b"") && json(b" ") && json(b" {\"addr\"") && !json(b"[1"));
     }
 }

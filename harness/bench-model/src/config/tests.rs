@@ -104,7 +104,7 @@ fn rubbish_in_a_search_is_named() {
         ("\nmost = ", "\nmost = 70000 #", "threshold.most"),
         ("\nmost = ", "\n# most = ", "most"),
         ("\nmost = ", "\nbegin = 10\nmost = ", "threshold.begin"),
-        ("\nmost = ", "\nbegin = 60000\nmost = ", "threshold.begin"),
+        ("\nmost = ", "\nbegin = 60001\nmost = ", "threshold.begin"),
         ("\nsteps_per_doubling = ", "\nsteps_per_doubling = 0 #", "threshold.steps_per_doubling"),
         ("\nconfirmations = ", "\nconfirmations = 4 #", "threshold.confirmations"),
         ("\nmost_trials = ", "\nmost_trials = 3 #", "threshold.most_trials"),

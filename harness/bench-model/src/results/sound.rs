@@ -106,4 +106,13 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn no_time_of_a_load_is_below_0() {
+        let said = |load: &LoadSample| check_load("load", load).map_err(|error| error.to_string()).err();
+        let sound = LoadSample::default();
+        assert_eq!(said(&sound), None);
+        let late = LoadSample { time_taken_s: -1.0, ..sound };
+        assert_eq!(said(&late).unwrap(), "field load.time_taken_s: is -1, and no time is below 0");
+    }
 }

@@ -46,6 +46,17 @@ fn a_first_line_of_ten_megabytes_is_bounded_in_all_that_is_kept() {
 }
 
 #[test]
+fn a_first_line_that_is_no_json_is_refused_before_it_ends() {
+    let Some(bench) = with_script("printf starting") else { return };
+    let began = Instant::now();
+    let reason = reason(&bench);
+    let words = "its ready line is not JSON: its first line has no end after 8 bytes: starting";
+    assert!(reason.contains(words), "{reason}");
+    // Each start of a server that is waited for takes a minute.
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+}
+
+#[test]
 fn standard_error_of_ten_megabytes_is_bounded_too() {
     let said = "head -c 10000000 /dev/zero | tr '\\0' x >&2; echo not JSON";
     let Some(bench) = with_script(said) else { return };

@@ -305,3 +305,32 @@ fn a_run_that_is_being_written_to_is_not_packed() {
     drop(lock);
     run.pack().unwrap();
 }
+
+#[test]
+fn an_archive_that_is_not_found_to_hold_its_files_gets_no_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(ARCHIVE);
+    let other = |_: &Path| Err(std::io::Error::other("not as it is"));
+    let write = |writer: &mut _| std::io::Write::write_all(writer, b"x");
+    assert!(super::super::archive::write_xz(&path, write, other).is_err());
+    assert_eq!(all_below(dir.path()).len(), 0);
+}
+
+#[test]
+fn a_stage_without_a_plan_that_can_be_read_is_not_packed() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = finished(dir.path());
+    fs::write(run.0.join("duets/plan.json"), "{}").unwrap();
+    refused_unchanged(&run.0, "plan.json");
+}
+
+#[test]
+fn a_remedy_that_is_a_link_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (run, other) = (finished(&dir.path().join("results")), finished(&dir.path().join("others")));
+    fs::create_dir(run.0.join(REMEDIES)).unwrap();
+    symlink(&other.0, run.0.join(REMEDIES).join("link")).unwrap();
+    let before = all_below(&other.0);
+    run.pack().unwrap();
+    assert_eq!(all_below(&other.0), before);
+}

@@ -186,3 +186,12 @@ fn observations_of_another_search_are_refused() {
     let error = plan.replay(&observations).unwrap_err().to_string();
     assert!(error.contains("is not the next one of its search"), "{error}");
 }
+
+#[test]
+fn a_search_begins_where_the_campaign_says() {
+    let mut plan = plan();
+    let first = |plan: &SearchPlan| plan.trial(plan.schedule().next().unwrap()).connections;
+    assert_eq!(first(&plan), 100);
+    plan.threshold.begin = Some(1_600);
+    assert_eq!(first(&plan), 1_600);
+}
