@@ -164,7 +164,7 @@ fn rubbish_in_the_calibration_is_named() {
         ("tuning = \"equal\"", "tuning = \"equal\"\nnetwork = { delay_ms = 1 }", "environment.network"),
         ("short_minutes = 15", "short_minutes = 0", "short_minutes"),
         ("connections = 125", "connections = 0", "connections"),
-        ("window_ms = 1000", "window_ms = 300", "window_ms"),
+        ("window_ms = 940", "window_ms = 300", "window_ms"),
     ];
     assert_refused("calibration.toml", |dir| dir.calibration().map(drop), &cases);
 }
