@@ -339,6 +339,11 @@ impl RunFolder {
         self.write_derived(ENVIRONMENT, &pretty(&conditions)?)
     }
 
+    /// Whether a run is here, even one that can't be read: a plan, or an archive.
+    pub fn is_run(&self) -> bool {
+        [PLAN, archive::ARCHIVE].iter().any(|name| self.0.join(name).is_file())
+    }
+
     /// Whether it has a plan, packed or not. A calibration's or a why run's parts may have none.
     pub fn has_plan(&self) -> bool {
         archive::is_there(&self.0.join(PLAN))

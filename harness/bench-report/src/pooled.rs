@@ -51,13 +51,16 @@ pub struct Unreadable {
 pub fn load(results: &Path) -> Result<PooledRuns> {
     let mut parts: Vec<(String, Run)> = Vec::new();
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
-    let folders = kept(results)?.into_iter().filter_map(|path| RunFolder::open(&path).ok());
-    for folder in folders.filter(|folder| !folder.is_calibration()) {
+    for folder in kept(results)?.into_iter().map(RunFolder).filter(RunFolder::is_run) {
         let run = folder.name();
-        match read(&folder) {
+        let read = RunFolder::open(&folder.0).and_then(|folder| match folder.is_calibration() {
+            true => Ok(None),
+            false => read(&folder).map(Some),
+        });
+        match read {
             Ok(read) => {
-                parts.extend(read);
-                runs.push(run);
+                runs.extend(read.is_some().then_some(run));
+                parts.extend(read.into_iter().flatten());
             }
             Err(error) => {
                 unreadable.push(Unreadable { run, reason: format!("{error:#}").replace('\n', " ") })

@@ -1,5 +1,7 @@
 //! Ctrl-C, checked at every wait: the harness ends by returning, so that everything it owns is put away.
 
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -34,6 +36,17 @@ pub fn recorded<T>(part: Result<T>, failed: impl FnOnce(String) -> T) -> Result<
     match part {
         Err(error) if !error.is::<Interrupted>() => Ok(failed(format!("{error:#}").replace('\n', " "))),
         part => part,
+    }
+}
+
+/// Whether a program of the same terminal was ended by what would end the harness: Ctrl-C goes to both.
+///
+/// # Errors
+/// It was: [`Interrupted`].
+pub fn check_ended_by_itself(status: ExitStatus) -> Result<()> {
+    match status.signal() {
+        Some(SIGINT | SIGTERM | SIGHUP) => Err(Interrupted.into()),
+        _ => Ok(()),
     }
 }
 
@@ -100,6 +113,17 @@ mod tests {
         let ended = anyhow::Error::from(Interrupted).context("a part");
         assert!(recorded(Err(ended), |reason| reason).unwrap_err().is::<Interrupted>());
     }
+
+    #[test]
+    fn a_program_that_a_signal_ended_was_interrupted() {
+        let ended = |script: &str| {
+            let status = std::process::Command::new("sh").args(["-c", script]).status().unwrap();
+            check_ended_by_itself(status).is_ok()
+        };
+        assert!(!ended("kill -INT $$") && !ended("kill -TERM $$") && !ended("kill -HUP $$"));
+        assert!(ended("exit 1") && ended("kill -KILL $$"));
+    }
+
     #[test]
     fn a_signal_is_how_a_wait_for_the_end_ends() {
         let interrupt = Interrupt(Arc::default());

@@ -159,7 +159,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),
         Verb::Reference(args) => commands::reference::reference(&config, &cli.results, &args)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
-        Verb::Completions { shell } => print(commands::manual::completions(Cli::command(), shell)).into(),
-        Verb::Man { verb } => print(commands::manual::page(Cli::command(), verb.as_deref())?).into(),
+        Verb::Completions { shell } => print(commands::manual::completions(Cli::command(), shell))?.into(),
+        Verb::Man { verb } => print(commands::manual::page(Cli::command(), verb.as_deref())?)?.into(),
     })
 }

@@ -87,8 +87,14 @@ impl Searches for SearchPlan {
 
     fn schedule(&self) -> Schedule<Doubling> {
         let Threshold { from, begin, steps_per_doubling, .. } = self.threshold;
-        let counts = |searched: &Searched| grid(from, searched.limit.connections, steps_per_doubling);
         let begin = begin.unwrap_or(from);
+        let counts = |searched: &Searched| {
+            let mut counts = grid(from, searched.limit.connections, steps_per_doubling);
+            counts.extend((from..searched.limit.connections).contains(&begin).then_some(begin));
+            counts.sort_unstable();
+            counts.dedup();
+            counts
+        };
         let search = |searched: &Searched| Search::beginning_at(begin, counts(searched), self.rules());
         Schedule::new(self.searches.iter().map(search).collect(), self.seed)
     }

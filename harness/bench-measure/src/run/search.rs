@@ -58,7 +58,7 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
             let Trial { server, workload, rate, .. } = &trial;
             let client = if rate.is_none() { format!(" {}", trial.client.name()) } else { String::new() };
             let (found, left) = (search.found(), schedule.left());
-            view.line(&format!("{server} {workload}{client}: {found}; {left} searches are left"));
+            view.line(&format!("{server} {workload}{client}: {found}; searches left: {left}"));
         }
     }
     Ok(())

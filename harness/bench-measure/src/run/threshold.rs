@@ -120,8 +120,12 @@ impl Runnable for SearchPlan {
     const FILE: &str = SEARCHES;
 
     fn announce(&self, left: usize) -> String {
-        let Threshold { from, most_trials, .. } = &self.threshold;
-        format!("threshold: {left} searches from {from} connections up, at most {most_trials} trials each")
+        let Threshold { from, begin, most, most_trials, .. } = &self.threshold;
+        let (begin, searches) = (begin.unwrap_or(*from), if left == 1 { "search" } else { "searches" });
+        format!(
+            "threshold: {left} {searches} among {from} to {most} connections, beginning at {begin}, of at most {most_trials} \
+             trials each"
+        )
     }
 
     /// Of a trial that passed the figures are enough; of any other everything is kept.

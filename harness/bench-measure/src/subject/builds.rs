@@ -11,6 +11,7 @@ use crate::owned_process::describe;
 use bench_model::config::Server;
 use bench_system::cargo::without_own_package;
 use bench_system::foreign_text::{bounded, without_colours};
+use bench_system::interrupt::check_ended_by_itself;
 
 /// Lines of a failed build that are quoted.
 const QUOTED: usize = 3;
@@ -63,6 +64,7 @@ pub(super) fn run(root: &Path, what: &str, command: &[String]) -> Result<()> {
         reasons.add(read);
     }
     let status = child.wait().with_context(|| format!("its {what} was lost: {said}"))?;
+    check_ended_by_itself(status)?;
     if !status.success() {
         let words = reasons.words();
         let because = if words.is_empty() { String::new() } else { format!(": {words}") };
@@ -136,6 +138,12 @@ mod tests {
         assert!(said.ends_with(": two; three; ./main.go:7: four"), "{said}");
         let silent = failed("exit 3");
         assert!(silent.ends_with("exit 3") && silent.contains("its build failed"), "{silent}");
+    }
+
+    #[test]
+    fn an_interrupted_build_has_not_failed() {
+        let command = ["/bin/sh", "-c", "kill -INT $$"].map(str::to_owned);
+        assert_eq!(run(Path::new("."), "build", &command).unwrap_err().to_string(), "interrupted");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use minijinja::{Value, context};
 
 use super::sections::{self, Part, Tab};
@@ -15,6 +15,9 @@ use bench_model::results::{Conditions, REPORT, RunFolder};
 /// The page's file in the folder of runs.
 pub(super) const INDEX: &str = "index.html";
 
+/// What is in each list, and in no other page.
+const TITLE: &str = "<title>All kept runs</title>";
+
 const SCRIPT: &str = include_str!("assets/index.js");
 
 /// Writes the list of all runs of a folder that have a report, the newest first, and gives its path.
@@ -23,8 +26,32 @@ const SCRIPT: &str = include_str!("assets/index.js");
 /// The folder or a run's report can't be read, or the page can't be written.
 pub fn write_index(results: &Path) -> Result<PathBuf> {
     let page = page(results, &|run: &RunFolder| if run.0.join(PAGE).is_file() { PAGE } else { REPORT })?;
-    RunFolder(results.to_owned()).write_derived(INDEX, &page)?;
-    Ok(results.join(INDEX))
+    write_list(results, &page)
+}
+
+/// Writes the list into a folder, in place of an earlier one, and gives its path.
+///
+/// # Errors
+/// A file of that name is no such list, or it can't be written.
+pub(super) fn write_list(to: &Path, page: &str) -> Result<PathBuf> {
+    check_place(to)?;
+    RunFolder(to.to_owned()).write_derived(INDEX, page)?;
+    Ok(to.join(INDEX))
+}
+
+/// Whether a list of runs may be written into a folder: it has none yet, or one that was written before.
+///
+/// # Errors
+/// A file of that name is something else.
+pub(super) fn check_place(folder: &Path) -> Result<()> {
+    let path = folder.join(INDEX);
+    let Ok(there) = fs::read(&path) else { return Ok(()) };
+    ensure!(
+        String::from_utf8_lossy(&there).contains(TITLE),
+        "{} is no list of runs, and is left as it is: move it, or choose another folder",
+        path.display()
+    );
+    Ok(())
 }
 
 /// The list, each run with a link to the file of its folder that is given for it.

@@ -22,6 +22,7 @@ const AS_IT_IS: &str = ".nojekyll";
 pub fn write_site(results: &Path, to: &Path) -> Result<(usize, usize)> {
     let runs = index::reported(results)?;
     ensure!(!runs.is_empty(), "{} holds no run with a report", results.display());
+    index::check_place(to)?;
     let mut without_page = BTreeSet::new();
     for run in &runs {
         let folder = to.join(run.name());
@@ -38,7 +39,7 @@ pub fn write_site(results: &Path, to: &Path) -> Result<(usize, usize)> {
     }
     let linked = |run: &RunFolder| if without_page.contains(&run.name()) { REPORT } else { PAGE };
     let site = RunFolder(to.to_owned());
-    site.write_derived(index::INDEX, &index::page(results, &linked)?)?;
+    index::write_list(to, &index::page(results, &linked)?)?;
     site.write_derived(AS_IT_IS, "")?;
     Ok((runs.len() - without_page.len(), without_page.len()))
 }

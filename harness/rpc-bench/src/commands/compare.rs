@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use bench_analysis::two_runs::{Both, Measured, between};
 use bench_model::results::RunFolder;
+use bench_report::pooled::Unreadable;
 use bench_report::{compare, pooled};
+use bench_system::readable_numbers::counted;
 use bench_system::text_files::write;
 
 /// Which runs.
@@ -36,19 +38,27 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
     let runs = load(&RunFolder::open(before)?, &RunFolder::open(after)?)?;
     let runs = runs.map(|run| run);
     let between = between(runs, args.reference.as_deref())?;
-    Ok(super::print(compare::markdown(runs, &between)))
+    super::print(compare::markdown(runs, &between))
 }
 
 /// Prints what all kept runs show together.
 fn all(results: &Path, is_kept: bool) -> Result<bool> {
     let pooled = pooled::load(results)?;
-    super::print(pooled::markdown(&pooled));
+    super::print(pooled::markdown(&pooled))?;
+    for Unreadable { run, reason } in &pooled.unreadable {
+        bench_system::note!("left out: {run}: {reason}");
+    }
+    ensure!(
+        !is_kept || pooled.unreadable.is_empty(),
+        "--write: nothing was written, because what pages quote would lack {}",
+        counted(pooled.unreadable.len() as u64, "run")
+    );
     if is_kept {
         for (name, text) in pooled::files(&pooled)? {
             write(results.join(name), &text)?;
         }
     }
-    Ok(true)
+    Ok(pooled.unreadable.is_empty())
 }
 
 /// Reads two runs, which must not be one and the same.

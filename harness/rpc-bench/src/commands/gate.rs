@@ -89,7 +89,7 @@ pub fn gate(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
     let runs = super::compare::load(&base, &run)?;
     let runs = runs.map(|run| run);
     let (text, gate) = compare::gate(runs, &between(runs, args.reference.as_deref())?);
-    super::print(text);
+    super::print(text)?;
     Ok(match gate {
         Gate::Passes => Ending::Well,
         Gate::Open => Ending::Open,

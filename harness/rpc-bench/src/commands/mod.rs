@@ -25,18 +25,26 @@ pub mod watch;
 pub mod why;
 
 use std::fmt::Display;
-use std::io::{Write, stdout};
+use std::io::{ErrorKind, Write, stdout};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bench_model::results::{Lock, REPORT, RunFolder};
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host;
 
 /// Prints a whole text, and with that all is well: who closes the other end has read enough.
-pub fn print(text: impl AsRef<[u8]>) -> bool {
-    let _ = stdout().write_all(text.as_ref());
-    true
+///
+/// # Errors
+/// Nothing was printed, or not all: its disk is full, for example.
+pub fn print(text: impl AsRef<[u8]>) -> Result<bool> {
+    let mut out = stdout();
+    match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("can't write to standard output")
+        }
+        _ => Ok(true),
+    }
 }
 
 /// Prints what a run found first, and where the rest stands.

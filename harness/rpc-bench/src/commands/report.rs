@@ -34,7 +34,7 @@ pub fn report(results: &Path, args: &Args) -> Result<bool> {
     if let Some(format) = args.format {
         of_campaign("--format")?;
         let text = Run::load(&folder).and_then(|run| export(&run, format));
-        return Ok(super::print(text.with_context(|| folder.0.display().to_string())?));
+        return super::print(text.with_context(|| folder.0.display().to_string())?);
     }
     let _locked = folder.lock()?;
     if let Some(file) = &args.views {

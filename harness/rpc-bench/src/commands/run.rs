@@ -224,8 +224,14 @@ pub(super) fn measure(
     };
     plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| bench_system::note!("{note}"));
     let building = Instant::now();
-    let mut tools = Tools::find(&needed(&plan, &begun_with), &config.tools())?;
-    run::build(&plan)?;
+    let say_again = |error: &anyhow::Error| {
+        if error.is::<Interrupted>() {
+            bench_system::note!("\n{error}; start again with: {again}");
+        }
+    };
+    let built = Tools::find(&needed(&plan, &begun_with), &config.tools())
+        .and_then(|tools| run::build(&plan).map(|()| tools));
+    let mut tools = built.inspect_err(say_again)?;
     bench_system::note!("built in {} s; now measuring", building.elapsed().as_secs());
     let (folder, _locked) = match resumed {
         Some(resumed) => {
@@ -235,11 +241,7 @@ pub(super) fn measure(
         }
         None => {
             let begun = run::begin(results, &plan, &text, &mut tools, &command, interrupt);
-            locked(begun.inspect_err(|error| {
-                if error.is::<Interrupted>() {
-                    bench_system::note!("\n{error}; start again with: {again}");
-                }
-            })?)?
+            locked(begun.inspect_err(say_again)?)?
         }
     };
     let path = folder.0.display();

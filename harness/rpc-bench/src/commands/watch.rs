@@ -136,7 +136,9 @@ fn write_config(from: &Path, args: &Args) -> Result<()> {
         ("grafana-boards.yml", "grafana/dashboards/boards.yml"),
     ] {
         let text = read(from.join(name))?.replace("127.0.0.1:9100", &args.node_listen.to_string());
-        write(args.folder.join(to), &text.replace("{boards}", &boards.to_string_lossy()))?;
+        let to = args.folder.join(to);
+        check_own(&to, &text)?;
+        write(to, &text.replace("{boards}", &boards.to_string_lossy()))?;
     }
     for list in ["targets/harness.json", "targets/servers.json"].map(|list| args.folder.join(list)) {
         // A run that goes on already has written them.
@@ -144,6 +146,21 @@ fn write_config(from: &Path, args: &Args) -> Result<()> {
             write(list, "[]\n")?;
         }
     }
+    Ok(())
+}
+
+/// Whether a file may be written: there is none, or one that begins with the same line.
+///
+/// # Errors
+/// It is somebody else's.
+fn check_own(path: &Path, text: &str) -> Result<()> {
+    let Ok(there) = fs::read(path) else { return Ok(()) };
+    let begins = text.lines().next().unwrap_or_default();
+    ensure!(
+        there.starts_with(begins.as_bytes()),
+        "--folder: {} was not written by this command, and is left as it is: choose another folder",
+        path.display()
+    );
     Ok(())
 }
 

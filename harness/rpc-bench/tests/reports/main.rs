@@ -29,6 +29,7 @@ mod soak;
 mod stages;
 mod summary;
 mod two_runs;
+mod verbs;
 mod views;
 mod websocket;
 

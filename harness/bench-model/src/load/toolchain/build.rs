@@ -11,6 +11,7 @@ use super::super::LoadTool;
 use super::super::load_tool::About;
 use bench_system::cargo::without_own_package;
 use bench_system::foreign_text::bounded;
+use bench_system::interrupt::check_ended_by_itself;
 use bench_system::probe::host::on_path;
 
 /// The profile of cargo in which what reads a tool's own record is built. Nothing of it is measured.
@@ -98,6 +99,7 @@ fn cargos(tool: LoadTool, verb: &str) -> Result<Command> {
 /// Builds something; where that fails, the error has the last that the builder said.
 fn run(command: &mut Command, builder: &str, what: &str) -> Result<()> {
     let output = command.output().with_context(|| format!("can't start {builder}"))?;
+    check_ended_by_itself(output.status)?;
     let said = String::from_utf8_lossy(&output.stderr);
     let said = bounded(said.lines().last().unwrap_or("it said nothing"));
     ensure!(output.status.success(), "{builder} could not build {what}: {said}");

@@ -192,6 +192,11 @@ fn a_search_begins_where_the_campaign_says() {
     let mut plan = plan();
     let first = |plan: &SearchPlan| plan.trial(plan.schedule().next().unwrap()).connections;
     assert_eq!(first(&plan), 100);
-    plan.threshold.begin = Some(1_600);
-    assert_eq!(first(&plan), 1_600);
+    // One that is no step of the search becomes one.
+    for begin in [1_600, 200, 150] {
+        plan.threshold.begin = Some(begin);
+        assert_eq!(first(&plan), begin);
+    }
+    plan.threshold.begin = Some(2_000);
+    assert_eq!(first(&plan), 1_600, "no more than the machine holds");
 }

@@ -88,6 +88,8 @@ impl Args {
 
 /// Compares servers with themselves at a commit.
 pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
+    // A page that can't be written to is named now, and not after the measurement.
+    args.summarize("")?;
     // Another repository has no such file.
     let accepted = args.servers.is_none().then(|| Accepted::read(Path::new(ACCEPTED))).transpose()?;
     let known = accepted.as_ref().map(|accepted| accepted.base.as_str());
