@@ -344,7 +344,7 @@ fn environment(folder: &RunFolder, plan: &CalibrationPlan, summary: &Calibration
     Ok(format!(
         "## Environment\n\n{}\nResume it: `cargo rpc-bench calibrate --resume results/{}`. The tools' own output is \
          kept only of trials that failed.\n",
-        facts(rows).markdown(),
+        facts(rows),
         folder.name()
     ))
 }

@@ -1,4 +1,4 @@
-//! Estimates, loads and lists as reports print them, and tables that line up in a terminal and in Markdown alike.
+//! Estimates, loads and lists as reports print them.
 
 pub use bench_model::load::at;
 
@@ -103,87 +103,6 @@ pub const PAIRED_RATIOS: &str = "Ratios are medians of per-block ratios (Hodges-
 pub const NEVER_SENT: &str = "A request that was due and never sent is a failure where the server held all \
     connections; where the load tool was late by itself, the window was not at the requested rate.";
 
-/// Characters to which a column's cells are filled up: a longer one stands out, and fills no other row with blanks.
-const WIDEST: usize = 1_000;
-
-/// A table in Markdown whose columns also line up as plain text.
-#[derive(Debug, Default)]
-pub struct Table {
-    headers: Vec<String>,
-    rows: Vec<Vec<String>>,
-    text_columns: usize,
-    numbers_last: bool,
-}
-
-impl Table {
-    /// With these headers. The first `text_columns` and the last column hold words and are set left, the others
-    /// numbers.
-    pub fn new(headers: impl IntoIterator<Item: ToString>, text_columns: usize) -> Self {
-        let headers = headers.into_iter().map(|header| header.to_string()).collect();
-        Self { headers, rows: Vec::new(), text_columns, numbers_last: false }
-    }
-
-    /// The same with numbers in the last column, too.
-    #[must_use]
-    pub fn with_numbers_last(self) -> Self {
-        Self { numbers_last: true, ..self }
-    }
-
-    /// The same with the headers as they stand in a page, `|` between them, and with rows.
-    pub fn of(headers: &str, text_columns: usize, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
-        let mut table = Self::new(headers.split(" | "), text_columns);
-        rows.into_iter().for_each(|row| table.row(row));
-        table
-    }
-
-    /// Adds a row.
-    ///
-    /// # Panics
-    /// In a debug build, where it has not one cell for each header: figures would stand under the wrong name.
-    pub fn row(&mut self, mut cells: Vec<String>) {
-        debug_assert_eq!(cells.len(), self.headers.len(), "{:?} under {:?}", cells, self.headers);
-        cells.resize(self.headers.len(), String::new());
-        // A bar would end the cell early.
-        self.rows.push(cells.into_iter().map(|cell| cell.replace('|', "\\|")).collect());
-    }
-
-    /// Whether it has no row.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// The table as Markdown.
-    pub fn markdown(&self) -> String {
-        let width = |column: usize| {
-            let cells =
-                std::iter::once(&self.headers).chain(&self.rows).map(|row| row[column].chars().count());
-            cells.max().unwrap_or(0).clamp(3, WIDEST)
-        };
-        let widths: Vec<usize> = (0..self.headers.len()).map(width).collect();
-        let is_last = |column: usize| column + 1 == widths.len() && !self.numbers_last;
-        let is_text = |column: usize| column < self.text_columns || is_last(column);
-        let mut out = String::new();
-        let mut line = |row: &Vec<String>| {
-            for ((column, cell), width) in row.iter().enumerate().zip(widths.iter().copied()) {
-                // Not by a format's width, which panics above 65,535.
-                let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
-                let parts = if is_text(column) { [cell, blanks.as_str()] } else { [blanks.as_str(), cell] };
-                out.push_str("| ");
-                out.extend(parts);
-                out.push(' ');
-            }
-            out.push_str("|\n");
-        };
-        line(&self.headers);
-        let rule = |(column, width): (usize, &usize)| {
-            if is_text(column) { "-".repeat(*width) } else { format!("{}:", "-".repeat(width - 1)) }
-        };
-        line(&widths.iter().enumerate().map(rule).collect());
-        self.rows.iter().for_each(line);
-        out
-    }
-}
-
 /// An argument vector as one would type it.
 pub fn shell(args: &[String]) -> String {
     let quote = |arg: &String| {
@@ -206,26 +125,6 @@ mod tests {
         let bare = Estimate { value: 1.0, interval: None };
         assert_eq!(ratio(bare), "1.000 [no interval]");
         assert_eq!(ratio(Estimate { value: 1.5, interval: Some((1.25, 2.0)) }), "1.50 [1.25, 2.00]");
-    }
-
-    #[test]
-    fn a_table_lines_up() {
-        let row = vec!["a|b".into(), "1,000".into(), "faster, 3 µs".into()];
-        let text = Table::of("server | req/s | verdict", 1, [row]).markdown();
-        let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
-        assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
-        assert!(text.contains("| a\\|b   | 1,000 |"), "{text}");
-        assert!(text.lines().nth(1).unwrap().contains("----:"), "{text}");
-    }
-
-    #[test]
-    fn a_cell_of_any_length_is_a_cell() {
-        let long = "x".repeat(100_000);
-        let rows = [vec!["a".into(), long.clone()], vec![long.clone(), "1".into()]];
-        let text = Table::of("server | reason", 1, rows).markdown();
-        assert_eq!(text.lines().count(), 4);
-        assert!(text.lines().nth(2).is_some_and(|line| line.ends_with(&format!("| {long} |"))));
-        assert!(text.len() < 210_000, "{} bytes: blanks in other rows", text.len());
     }
 
     #[test]

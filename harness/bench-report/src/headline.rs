@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::columns::Columns;
 use super::format::{
-    PAIRED_RATIOS, Table, at, bullets, count, dash, joined, known, list, load, percent, ratio, thousands,
-    time_us,
+    PAIRED_RATIOS, at, bullets, count, dash, joined, known, list, load, percent, ratio, thousands, time_us,
 };
 use super::tables::bare;
 use super::{
@@ -72,23 +72,18 @@ pub fn so_far(run: &Run) -> String {
 fn figures(run: &Run) -> String {
     let is_shown = |cell: &&Cell| run.plan.headline_levels(&cell.workload).contains(&cell.level);
     let of = if run.plan.has_batches() { "call" } else { "request" };
-    let headers = format!("request | server | {of}s/s | p50 | p99 | CPU per {of}");
-    let row = |cell: &Cell| {
-        let time = |figure| bare(cell, figure, time_us);
-        vec![
-            at(&cell.workload, cell.level),
-            run.cell_name(cell),
-            bare(cell, Figure::RequestsPerSecond, thousands),
-            time(Figure::P50Us),
-            time(Figure::P99Us),
-            time(Figure::CpuUsPerRequest),
-        ]
-    };
-    let rows: Vec<_> = run.summary.cells.iter().filter(is_shown).map(row).collect();
+    let rows: Vec<&Cell> = run.summary.cells.iter().filter(is_shown).collect();
     if run.plan.campaign.hold || rows.len() > MOST_ROWS {
         return String::new();
     }
-    Table::of(&headers, 2, rows).markdown()
+    Columns::of(2, rows)
+        .column("request", |cell| at(&cell.workload, cell.level))
+        .column("server", |cell| run.cell_name(cell))
+        .column(format!("{of}s/s"), |cell| bare(cell, Figure::RequestsPerSecond, thousands))
+        .column("p50", |cell| bare(cell, Figure::P50Us, time_us))
+        .column("p99", |cell| bare(cell, Figure::P99Us, time_us))
+        .column(format!("CPU per {of}"), |cell| bare(cell, Figure::CpuUsPerRequest, time_us))
+        .markdown()
 }
 
 /// What is left of a run that was stopped.
@@ -200,28 +195,22 @@ pub(super) fn verdicts(run: &Run) -> String {
             Some(duets) => duets::of(duets, &server, &over, workload),
             None => Some(pair),
         };
-        let (rate, cpu) = (has_rate.then_some(&pair.rate), cpu.map(|pair| &pair.cpu));
-        Some(vec![
-            at(workload, level),
-            run.pair(pair),
-            dash(rate, |rate| ratio(rate.ratio)),
-            dash(rate, Finding::words),
-            dash(cpu, |cpu| ratio(cpu.ratio)),
-            dash(cpu, Finding::cpu_words),
-        ])
+        Some((at(workload, level), pair, has_rate.then_some(&pair.rate), cpu.map(|pair| &pair.cpu)))
     });
     let of = if run.plan.has_batches() { "call" } else { "request" };
-    let headers =
-        format!("request | servers | ratio of {of}s/s | verdict | ratio of CPU per {of} | its verdict");
-    let table = Table::of(&headers, 2, rows);
-    if table.is_empty() {
-        return String::new();
-    }
     let duets = known(side, "", |duets| {
         let each = known(duets.plan.levels().first().copied(), "-", load);
         format!(" CPU per request is that of both servers at the same time on one core, at {each} each.")
     });
-    format!("{}\n{PAIRED_RATIOS}{duets} The margin is {}.\n", table.markdown(), run.plan.campaign.margin)
+    let margin = run.plan.campaign.margin;
+    Columns::of(2, rows)
+        .column("request", |(request, ..)| request.clone())
+        .column("servers", |(_, pair, ..)| run.pair(pair))
+        .column(format!("ratio of {of}s/s"), |(.., rate, _)| dash(*rate, |rate| ratio(rate.ratio)))
+        .column("verdict", |(.., rate, _)| dash(*rate, Finding::words))
+        .column(format!("ratio of CPU per {of}"), |(.., cpu)| dash(*cpu, |cpu| ratio(cpu.ratio)))
+        .column("its verdict", |(.., cpu)| dash(*cpu, Finding::cpu_words))
+        .within(|table| format!("{table}\n{PAIRED_RATIOS}{duets} The margin is {margin}.\n"))
 }
 
 /// What must be read before any figure.

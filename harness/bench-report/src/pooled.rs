@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::columns::Columns;
-use super::format::{Table, available, bullets, count, counted, dash, known, list, percent, ratio};
+use super::format::{available, bullets, count, counted, dash, known, list, percent, ratio};
 use super::{Run, charts};
 use bench_analysis::agreement::{Agreement, Differs, Near, agreement};
 use bench_analysis::pooled::{Across, Group, Model, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
@@ -298,10 +298,10 @@ fn runs(group: &Group) -> String {
         let name = "**pooled**".to_owned();
         Some(vec![name, model.processor.clone(), blank(), blank(), blank(), blank(), mean, between])
     };
-    let headers = "run | machine | kernel | commit | window | blocks | ratio | standard error";
+    let headers = ["run", "machine", "kernel", "commit", "window", "blocks", "ratio", "standard error"];
     let rows = group.models.iter().flat_map(|model| {
         let runs = model.runs.iter().map(|run| row(&model.processor, run));
         runs.chain(pooled(model)).collect::<Vec<_>>()
     });
-    Table::of(headers, 4, rows).markdown()
+    Columns::written(&headers, 4, rows).markdown()
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::format::{Table, at, available, bullets, bytes, known, list, ratio, sections};
+use super::columns::Columns;
+use super::format::{at, available, bullets, bytes, known, list, ratio, sections};
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
@@ -118,29 +119,25 @@ fn charts_of_all(run: &Run, brief: bool, has_others: bool) -> String {
 }
 
 fn bounds(run: &Run) -> String {
-    if run.summary.bounds.is_empty() {
-        return String::new();
-    }
-    let rows = run.summary.bounds.iter().map(|bound| {
-        let rule = &bound.rule;
-        let figure = match rule.figure {
-            Figure::CpuUsPerRequest => "server CPU per request",
-            Figure::RequestsPerSecond => "successful requests/s",
-            _ => "figure",
-        };
-        vec![
-            format!("{figure}, {} over {}", run.label(&rule.server), run.label(&rule.over)),
-            at(&bound.workload, bound.level),
-            known(bound.ratio, "not measured", ratio),
-            rule.words(),
-            if bound.holds { "holds" } else { "**broken**" }.to_owned(),
-        ]
-    });
-    let table = Table::of("figure | at | ratio | must be | bound", 2, rows);
-    format!(
-        "## Bounds\n\nA bound holds where the whole interval lies within it, and not only its middle.\n\n{}",
-        table.markdown()
-    )
+    let table = Columns::of(2, &run.summary.bounds)
+        .column("figure", |bound| {
+            let rule = &bound.rule;
+            let figure = match rule.figure {
+                Figure::CpuUsPerRequest => "server CPU per request",
+                Figure::RequestsPerSecond => "successful requests/s",
+                _ => "figure",
+            };
+            format!("{figure}, {} over {}", run.label(&rule.server), run.label(&rule.over))
+        })
+        .column("at", |bound| at(&bound.workload, bound.level))
+        .column("ratio", |bound| known(bound.ratio, "not measured", ratio))
+        .column("must be", |bound| bound.rule.words())
+        .column("bound", |bound| if bound.holds { "holds" } else { "**broken**" });
+    table.within(|table| {
+        format!(
+            "## Bounds\n\nA bound holds where the whole interval lies within it, and not only its middle.\n\n{table}"
+        )
+    })
 }
 
 fn tables(run: &Run, workload: &Workload) -> String {
@@ -161,9 +158,9 @@ fn tables(run: &Run, workload: &Workload) -> String {
         let _ = writeln!(out, "One answer holds {} of JSON.\n", bytes(size as f64));
     }
     if !is_duet(run) {
-        let _ = writeln!(out, "### Rate and latency\n\n{}", rates(run, cells()).markdown());
+        let _ = writeln!(out, "### Rate and latency\n\n{}", rates(run, cells()));
     }
-    let used = resources(run, cells()).markdown();
+    let used = resources(run, cells());
     let _ = write!(out, "### What the server and the load generator used\n\n{used}");
     let compares = !is_duet(run) && !headline::compares_nothing(run);
     if compares && run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
@@ -228,7 +225,7 @@ fn failed(run: &Run) -> String {
         let (request, why) = (at(&trial.workload, trial.level), format!("invalid: {}", trial.reason));
         row(trial.number, trial.block, &trial.server, &trial.beside, request, &why)
     });
-    let table = Table::of("trial | block | server | request | why", 4, failed.chain(invalid));
+    let table = Columns::written(&["trial", "block", "server", "request", "why"], 4, failed.chain(invalid));
     let mut out = "## What failed\n\n".to_owned();
     if run.failed().next().is_none() {
         let observed = run.observed() - run.killed_in_boxes();
@@ -246,7 +243,7 @@ fn failed(run: &Run) -> String {
     if run.invalid().next().is_some() {
         out += "\nInvalid trials were measured and count nowhere, because the machine spoiled them.\n\n";
     }
-    if table.is_empty() { out } else { out + &table.markdown() }
+    out + &table.within(|table| table)
 }
 
 /// What a load tool is known by.
@@ -287,7 +284,7 @@ pub(super) fn environment(run: &Run) -> String {
     });
     let layouts = layouts::words(&run.plan).map(|words| ("layouts of the servers", words));
     let rows = rows.into_iter().chain(programs).chain(layouts).chain(open_loop).chain(sampling);
-    let table = facts(rows).markdown();
+    let table = facts(rows);
     if !run.has_sweep() {
         return format!("## Environment\n\n{table}");
     }
@@ -296,8 +293,11 @@ pub(super) fn environment(run: &Run) -> String {
 }
 
 /// A table of names and what they stand for.
-pub(super) fn facts(rows: impl IntoIterator<Item = (&'static str, String)>) -> Table {
-    Table::of("what | value", 2, rows.into_iter().map(|(what, value)| vec![what.to_owned(), value]))
+pub(super) fn facts(rows: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    Columns::of(2, rows)
+        .column("what", |(what, _)| *what)
+        .column("value", |(_, value)| value.clone())
+        .markdown()
 }
 
 fn by_hand(run: &Run) -> String {

@@ -1,8 +1,8 @@
 //! The tables of one workload: rates and latencies, what was used, and the comparisons.
 
+use super::columns::Columns;
 use super::format::{
-    PAIRED_RATIOS, Table, bytes, count, dash, estimate, known, list, percent, ratio, significant, thousands,
-    time_us,
+    PAIRED_RATIOS, bytes, count, dash, estimate, known, list, percent, ratio, significant, thousands, time_us,
 };
 use super::headline::with_marks;
 use super::{Run, invalid_trials};
@@ -32,56 +32,44 @@ pub(super) fn failed_requests(cell: &Cell) -> String {
     count(cell.failed_requests.values().sum())
 }
 
-pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
+pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> String {
     let ceiling = known(run.plan.campaign.ceiling.as_ref(), "%", |name| format!("% of {name}"));
-    let unit = unit(run);
     // A rate counts calls; latency and failures are of whole messages.
     let (rate, failed) =
         if run.plan.has_batches() { ("calls/s", "messages") } else { ("requests/s", "requests") };
-    let headers = format!(
-        "{unit} | server | successful {rate} | p50 | p99 | p99.9 | slowest | {ceiling} | failed {failed} | trials"
-    );
-    let row = |cell: &Cell| {
-        vec![
-            count(cell.level.amount().into()),
-            run.cell_name(cell),
-            with_marks(shown(cell, Figure::RequestsPerSecond, thousands), &cell.marks),
-            bare(cell, Figure::P50Us, time_us),
-            shown(cell, Figure::P99Us, time_us),
-            bare(cell, Figure::P999Us, time_us),
-            bare(cell, Figure::MaxUs, time_us),
-            dash(cell.share_of_ceiling, |share| format!("{:.0}", share * 100.0)),
-            failed_requests(cell),
-            cell.completed.to_string(),
-        ]
-    };
-    Table::of(&headers, 2, cells.map(row))
+    Columns::of(2, cells)
+        .column(unit(run), |cell| count(cell.level.amount().into()))
+        .column("server", |cell| run.cell_name(cell))
+        .column(format!("successful {rate}"), |cell| {
+            with_marks(shown(cell, Figure::RequestsPerSecond, thousands), &cell.marks)
+        })
+        .column("p50", |cell| bare(cell, Figure::P50Us, time_us))
+        .column("p99", |cell| shown(cell, Figure::P99Us, time_us))
+        .column("p99.9", |cell| bare(cell, Figure::P999Us, time_us))
+        .column("slowest", |cell| bare(cell, Figure::MaxUs, time_us))
+        .column(ceiling, |cell| dash(cell.share_of_ceiling, |share| format!("{:.0}", share * 100.0)))
+        .column(format!("failed {failed}"), |cell| failed_requests(cell))
+        .column("trials", |cell| cell.completed)
+        .markdown()
 }
 
-pub(super) fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
-    let unit = unit(run);
-    let headers = format!(
-        "{unit} | server | CPU µs/request | of it in the kernel | server cores | client cores | peak memory | \
-         memory/connection | active connections | first half's CPU/request | queue overflows, all trials | \
-         retransmits, all trials"
-    );
-    let row = |cell: &Cell| {
-        vec![
-            count(cell.level.amount().into()),
-            run.cell_name(cell),
-            shown(cell, Figure::CpuUsPerRequest, significant),
-            bare(cell, Figure::SystemShare, share_in_kernel),
-            bare(cell, Figure::ServerCores, cores),
-            bare(cell, Figure::ClientCores, cores),
-            bare(cell, Figure::PeakMemoryBytes, bytes),
-            bare(cell, Figure::ConnectionMemoryBytes, bytes),
-            bare(cell, Figure::ActiveConnections, thousands),
-            bare(cell, Figure::FirstHalfCpuRatio, |ratio| format!("{ratio:.2} x second")),
-            known(cell.listen_overflows, "unavailable", count),
-            known(cell.retransmits, "unavailable", count),
-        ]
-    };
-    Table::of(&headers, 2, cells.map(row))
+pub(super) fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> String {
+    Columns::of(2, cells)
+        .column(unit(run), |cell| count(cell.level.amount().into()))
+        .column("server", |cell| run.cell_name(cell))
+        .column("CPU µs/request", |cell| shown(cell, Figure::CpuUsPerRequest, significant))
+        .column("of it in the kernel", |cell| bare(cell, Figure::SystemShare, share_in_kernel))
+        .column("server cores", |cell| bare(cell, Figure::ServerCores, cores))
+        .column("client cores", |cell| bare(cell, Figure::ClientCores, cores))
+        .column("peak memory", |cell| bare(cell, Figure::PeakMemoryBytes, bytes))
+        .column("memory/connection", |cell| bare(cell, Figure::ConnectionMemoryBytes, bytes))
+        .column("active connections", |cell| bare(cell, Figure::ActiveConnections, thousands))
+        .column("first half's CPU/request", |cell| {
+            bare(cell, Figure::FirstHalfCpuRatio, |ratio| format!("{ratio:.2} x second"))
+        })
+        .column("queue overflows, all trials", |cell| known(cell.listen_overflows, "unavailable", count))
+        .column("retransmits, all trials", |cell| known(cell.retransmits, "unavailable", count))
+        .markdown()
 }
 
 /// Linux divides a process's CPU time by clock ticks, so that of a few milliseconds less than none may be the kernel's.
@@ -96,32 +84,24 @@ pub(super) fn unit(run: &Run) -> &'static str {
 
 /// The comparisons of a workload, and how their intervals are to be read.
 pub(super) fn comparisons(run: &Run, workload: &str) -> String {
-    let unit = unit(run);
-    let headers = format!(
-        "{unit} | servers | ratio of rates | by rate | ratio of CPU per request | by CPU per request | ratio of p99 | \
-         blocks | resolves"
-    );
     let pairs = || run.summary.comparisons.iter().filter(|pair| pair.workload == workload);
-    let rows = pairs().map(|pair| {
-        vec![
-            count(pair.level.amount().into()),
-            run.pair(pair),
-            ratio(pair.rate.ratio),
-            pair.rate.words(),
-            ratio(pair.cpu.ratio),
-            pair.cpu.cpu_words(),
-            dash(pair.p99_ratio, ratio),
-            pair.rate.blocks.to_string(),
-            format!("{} rate, {} CPU", resolution(&pair.rate), resolution(&pair.cpu)),
-        ]
-    });
+    let table = Columns::of(2, pairs())
+        .column(unit(run), |pair| count(pair.level.amount().into()))
+        .column("servers", |pair| run.pair(pair))
+        .column("ratio of rates", |pair| ratio(pair.rate.ratio))
+        .column("by rate", |pair| pair.rate.words())
+        .column("ratio of CPU per request", |pair| ratio(pair.cpu.ratio))
+        .column("by CPU per request", |pair| pair.cpu.cpu_words())
+        .column("ratio of p99", |pair| dash(pair.p99_ratio, ratio))
+        .column("blocks", |pair| pair.rate.blocks)
+        .column("resolves", |pair| format!("{} rate, {} CPU", resolution(&pair.rate), resolution(&pair.cpu)));
     format!(
         "{}\n{PAIRED_RATIOS} The margin is {}: what lies within it does not matter. Comparisons are judged after {} \
          valid blocks, and no sooner; all {} comparisons of the run and all interim analyses share an error of 5 % \
          for each of the two ratios, so these intervals are wider than 95 % ones. \"Resolves\" is half of an \
          interval's width: a smaller difference is not seen. The ratio of p99s is not judged; its interval is right \
          by itself with 95 %.\n{}",
-        Table::of(&headers, 2, rows).markdown(),
+        table.markdown(),
         run.plan.campaign.margin,
         list(&run.summary.block_counts),
         run.summary.comparisons.len(),

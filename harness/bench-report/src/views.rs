@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use super::Run;
 use super::charts::{self, Picture};
+use super::columns::Columns;
 use super::format::{
-    Table, bullets, bytes, count, dash, estimate, known, list, percent, ratio, significant, thousands,
-    time_us,
+    bullets, bytes, count, dash, estimate, known, list, percent, ratio, significant, thousands, time_us,
 };
 use bench_analysis::views::{Panel, Point, Series, Shown, behind};
 use bench_model::config::{Along, words_of};
@@ -164,59 +164,56 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
     ];
     let notes = bullets(notes.into_iter().flatten());
     let lines = lines_table(run, shown);
-    format!("## {}\n\n{picture}{}{lines}\n{}", view.title, table(run, shown).markdown(), notes)
+    format!("## {}\n\n{picture}{}{lines}\n{}", view.title, table(run, shown), notes)
 }
 
-fn table(run: &Run, shown: &Shown) -> Table {
+fn table(run: &Run, shown: &Shown) -> String {
     let view = &shown.view;
     let has_panels = shown.panels.iter().any(|panel| !panel.name.is_empty());
-    let (has_over, has_minus) = (!view.over.is_empty(), !view.minus.is_empty());
-    let mut headers: Vec<String> = has_panels.then(|| panels(run, shown)).into_iter().collect();
-    headers.push(axis(run, &view.series));
     let behind = Along::named(&view.x).as_ref().and_then(behind);
-    headers.extend(behind.as_ref().map(|behind| axis(run, &behind.name())));
-    let text_columns = headers.len() + 1;
-    headers.push(axis(run, &view.x));
-    for &figure in &view.figure {
-        headers.push(words(run, figure).to_owned());
-        headers.extend(has_over.then(|| format!("over {}", in_words(run, &view.over))));
-        headers.extend(has_minus.then(|| format!("above {}", in_words(run, &view.minus))));
-    }
-    if view.bound.is_some() {
-        headers.extend(["allowed".to_owned(), "of it".to_owned()]);
-    }
-    let shows_held = points(shown).any(|point| point.held.is_some());
-    headers.extend(shows_held.then(|| "held".to_owned()));
-    headers.push(if run.plan.campaign.hold { "failed connections" } else { "failed requests" }.to_owned());
-    headers.push("trials".to_owned());
+    let text_columns = 2 + usize::from(has_panels) + usize::from(behind.is_some());
     // Where no row has an interval, a note says so once.
     let has_intervals = has_intervals(shown);
     let written = |text: String| if has_intervals { text } else { text.replace(NO_INTERVAL, "") };
-    let row = |(panel, series, point): Placed<'_>| {
-        let mut row: Vec<String> = has_panels.then(|| panel.name.clone()).into_iter().collect();
-        row.push(series.label.clone());
-        row.extend(behind.as_ref().map(|_| point.place.clone()));
-        row.push(if behind.is_some() && point.x.is_none() { "-".to_owned() } else { at(shown, point) });
-        for figure in &view.figure {
-            row.push(dash(point.figures.get(figure), |value| written(estimate(*value, writer(*figure)))));
-            let over = || dash(point.ratios.get(figure), |value| written(ratio(*value)));
-            let signed = |value: &Estimate| written(estimate(*value, |value| signed(*figure, value)));
-            row.extend(has_over.then(over));
-            row.extend(has_minus.then(|| dash(point.differences.get(figure), signed)));
-        }
-        if view.bound.is_some() {
-            let first = view.figure.first();
-            let value = first.and_then(|figure| point.figures.get(figure)).map(|estimate| estimate.value);
-            row.push(dash(point.bound.zip(first), |(bound, figure)| writer(*figure)(bound)));
-            row.push(dash(value.zip(point.bound), |(value, bound)| percent(value / bound)));
-        }
-        row.extend(shows_held.then(|| known(point.held, "-", |held| share_held(held, point.trials))));
-        row.extend([count(point.failed_requests), count(point.trials as u64)]);
-        row
-    };
-    let mut table = Table::new(headers, text_columns);
-    each(shown).for_each(|placed| table.row(row(placed)));
+    let mut table = Columns::of(text_columns, each(shown))
+        .column_if(has_panels, panels(run, shown), |(panel, ..)| panel.name.clone())
+        .column(axis(run, &view.series), |(_, series, _)| series.label.clone())
+        .columns(behind.as_ref().map(|of| (axis(run, &of.name()), ())), |(.., point), ()| point.place.clone())
+        .column(axis(run, &view.x), |(.., point)| match (&behind, point.x) {
+            (Some(_), None) => "-".to_owned(),
+            _ => at(shown, point),
+        });
+    for &figure in &view.figure {
+        let value = |value: &Estimate| written(estimate(*value, writer(figure)));
+        let signed = |value: &Estimate| written(estimate(*value, |value| signed(figure, value)));
+        let over = format!("over {}", in_words(run, &view.over));
+        let above = format!("above {}", in_words(run, &view.minus));
+        table = table
+            .column(words(run, figure), |(.., point)| dash(point.figures.get(&figure), value))
+            .column_if(!view.over.is_empty(), over, |(.., point)| {
+                dash(point.ratios.get(&figure), |value| written(ratio(*value)))
+            })
+            .column_if(!view.minus.is_empty(), above, |(.., point)| {
+                dash(point.differences.get(&figure), signed)
+            });
+    }
+    if let (Some(_), Some(&first)) = (&view.bound, view.figure.first()) {
+        table = table.column("allowed", |(.., point)| dash(point.bound, writer(first))).column(
+            "of it",
+            |(.., point)| {
+                let value = point.figures.get(&first).zip(point.bound);
+                dash(value, |(estimate, bound)| percent(estimate.value / bound))
+            },
+        );
+    }
+    let failed = if run.plan.campaign.hold { "failed connections" } else { "failed requests" };
     table
+        .column_if(points(shown).any(|point| point.held.is_some()), "held", |(.., point)| {
+            dash(point.held, |held| share_held(held, point.trials))
+        })
+        .column(failed, |(.., point)| count(point.failed_requests))
+        .column("trials", |(.., point)| count(point.trials as u64))
+        .markdown()
 }
 
 /// In how many trials a rate was held; bold where not in all.
@@ -240,26 +237,22 @@ fn panels(run: &Run, shown: &Shown) -> String {
 /// The fitted lines; empty where there are none.
 fn lines_table(run: &Run, shown: &Shown) -> String {
     let Some(&figure) = shown.view.figure.first() else { return String::new() };
-    let headers = format!(
-        "{} | {} | intercept, {} | slope, by {} | largest distance from the line | blocks",
-        panels(run, shown),
-        axis(run, &shown.view.series),
-        words(run, figure),
-        axis(run, &shown.view.x)
-    );
     let rows = series(shown).filter_map(|(panel, series)| {
-        let ((at_0, slope), line) = (line(series)?, series.line.as_ref()?);
-        Some(vec![
-            panel.name.clone(),
-            series.label.clone(),
-            estimate(at_0, writer(figure)),
-            estimate(slope, |value| significant_of(figure, value)),
-            dash(line.misfit, percent),
-            line.blocks.to_string(),
-        ])
+        let (at_0, slope) = line(series)?;
+        Some((panel, series, at_0, slope, series.line.as_ref()?))
     });
-    let table = Table::of(&headers, 2, rows);
-    if table.is_empty() { String::new() } else { format!("\n### Lines\n\n{}", table.markdown()) }
+    Columns::of(2, rows)
+        .column(panels(run, shown), |(panel, ..)| panel.name.clone())
+        .column(axis(run, &shown.view.series), |(_, series, ..)| series.label.clone())
+        .column(format!("intercept, {}", words(run, figure)), |(_, _, at_0, ..)| {
+            estimate(*at_0, writer(figure))
+        })
+        .column(format!("slope, by {}", axis(run, &shown.view.x)), |(.., slope, _)| {
+            estimate(*slope, |value| significant_of(figure, value))
+        })
+        .column("largest distance from the line", |(.., line)| dash(line.misfit, percent))
+        .column("blocks", |(.., line)| line.blocks)
+        .within(|table| format!("\n### Lines\n\n{table}"))
 }
 
 /// The charts of all views.

@@ -6,9 +6,9 @@ mod rows;
 
 use super::Run;
 use super::charts::{self, Picture};
+use super::columns::Columns;
 use super::format::{
-    Table, bullets, bytes, capitalised, dash, joined, known, list, percent, sections, spanned, thousands,
-    time_us,
+    bullets, bytes, capitalised, dash, joined, known, list, percent, sections, spanned, thousands, time_us,
 };
 use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Standing, Topic, Value};
 use bench_analysis::pooled::ends;
@@ -30,7 +30,7 @@ pub(super) fn chart(run: &Run) -> Option<Picture> {
 pub(super) fn markdown(answer: &Answer, has_begun: bool) -> String {
     let decided = answer.recommendations();
     let mut sources = Sources::default();
-    let table = table(answer, &mut sources).markdown();
+    let table = table(answer, &mut sources);
     let mut prices = Vec::new();
     let said = decided.iter().filter_map(|decided| sentence(answer, decided, &mut prices));
     let said = said.chain(disagreements(answer)).chain(has_begun.then(|| not_measured(&decided)));
@@ -294,9 +294,8 @@ fn write(topic: Topic, value: f64) -> String {
 }
 
 /// A row for each question, a column for each server.
-fn table(answer: &Answer, sources: &mut Sources) -> Table {
-    let headers = ["question"].into_iter().chain(answer.servers.iter().map(String::as_str));
-    let mut table = Table::new(headers, 1).with_numbers_last();
+fn table(answer: &Answer, sources: &mut Sources) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
     for row in answer.rows.iter().filter(|row| !is_bound(row)) {
         let best = row.best();
         let cell = |(server, value): (usize, &Option<_>)| {
@@ -311,7 +310,7 @@ fn table(answer: &Answer, sources: &mut Sources) -> Table {
             }
             _ => name(answer, row) + &sources.mark(row.from.clone()),
         };
-        table.row(std::iter::once(name).chain(row.values.iter().enumerate().map(cell)).collect());
+        rows.push(std::iter::once(name).chain(row.values.iter().enumerate().map(cell)).collect());
         if !row.one_build.is_empty() {
             let cell = |(server, ends): (usize, &Option<(f64, f64)>)| match ends {
                 _ if server == answer.baseline => shown(row, &[server]),
@@ -322,10 +321,12 @@ fn table(answer: &Answer, sources: &mut Sources) -> Table {
                 in one run of a single one: the lowest and the highest that was seen, without ? and bold; another \
                 build may lie a little outside";
             let name = format!("{}, one build, such as yours{}", phrase(row), sources.mark(note.to_owned()));
-            table.row(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
+            rows.push(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());
         }
     }
-    table
+    let headers: Vec<&str> =
+        std::iter::once("question").chain(answer.servers.iter().map(String::as_str)).collect();
+    Columns::written(&headers, 1, rows).with_numbers_last().markdown()
 }
 
 fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: bool) -> String {
