@@ -86,43 +86,22 @@ impl Parameters {
 
 /// Which accounts a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", from = "WrittenAccount")]
-pub enum Account {
-    /// Each account of the ledger as often as any other.
-    Uniform,
-    /// By Zipf's law: the ledger's k-th account as often as k to the power of minus this exponent.
-    Zipf(f64),
-    /// Valid addresses that are not in the ledger.
-    Absent,
-}
-
-/// What a person writes for [`Account`]; in a shape of its own because the parser's words for a wrong one help nobody.
-#[derive(Deserialize)]
 #[serde(
-    untagged,
+    rename_all = "lowercase",
     deny_unknown_fields,
     expecting = "give \"uniform\", \"absent\" or { zipf = 1.0 } with the exponent"
 )]
-enum WrittenAccount {
-    Word(Word),
-    Zipf { zipf: f64 },
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Word {
+pub enum Account {
+    /// Each account of the ledger as often as any other.
     Uniform,
+    /// Valid addresses that are not in the ledger.
     Absent,
-}
-
-impl From<WrittenAccount> for Account {
-    fn from(written: WrittenAccount) -> Self {
-        match written {
-            WrittenAccount::Word(Word::Uniform) => Self::Uniform,
-            WrittenAccount::Word(Word::Absent) => Self::Absent,
-            WrittenAccount::Zipf { zipf } => Self::Zipf(zipf),
-        }
-    }
+    /// By Zipf's law: the ledger's k-th account as often as k to the power of minus this exponent.
+    #[serde(untagged)]
+    Zipf {
+        /// The exponent.
+        zipf: f64,
+    },
 }
 
 /// Which slots a request names. The chain does not advance while it is measured, so its tip is known.
@@ -154,7 +133,9 @@ impl Request {
         let Self { method, account, blocks, params, .. } = self;
         let about = match (account, blocks, params) {
             (Some(Account::Uniform), ..) => " of any account".to_owned(),
-            (Some(Account::Zipf(exponent)), ..) => format!(" of accounts by Zipf's law, exponent {exponent}"),
+            (Some(Account::Zipf { zipf: exponent }), ..) => {
+                format!(" of accounts by Zipf's law, exponent {exponent}")
+            }
             (Some(Account::Absent), ..) => " of absent accounts".to_owned(),
             (_, Some(BlockRange { slots, from, .. }), _) => match from {
                 Place::Tip => format!(" of the newest {slots} slots"),
@@ -188,7 +169,7 @@ impl Request {
         let given =
             usize::from(account.is_some()) + usize::from(blocks.is_some()) + usize::from(params.is_some());
         ensure!(given <= 1, "fields account, blocks and params: give at most one of them");
-        if let Some(Account::Zipf(exponent)) = account {
+        if let Some(Account::Zipf { zipf: exponent }) = account {
             check_exponent("account", *exponent)?;
         }
         if let Some(BlockRange { slots, .. }) = blocks {

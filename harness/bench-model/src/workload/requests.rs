@@ -174,7 +174,7 @@ impl Call {
         let params = match (account, blocks, params) {
             (Some(Account::Uniform), ..) => Params::AnyAccount,
             (Some(Account::Absent), ..) => Params::AbsentAccount,
-            (Some(Account::Zipf(exponent)), ..) => Params::ZipfAccount(
+            (Some(Account::Zipf { zipf: exponent }), ..) => Params::ZipfAccount(
                 Zipf::new(ledger.accounts.max(1) as f64, *exponent)
                     .map_err(|error| anyhow!("field account: {error}"))?,
             ),

@@ -95,21 +95,16 @@ impl From<WrittenReference> for Reference {
 /// The same as it stands in a file.
 #[derive(Serialize, Deserialize)]
 #[serde(
-    untagged,
     expecting = "give \"ledger\", \"no error\", { answer = '…' }, { result = … }, { rises = \"/result\" }, { schema \
         = \"FILE\" } or { reference = \"SERVER\" }"
 )]
 enum Written {
-    Word(Word),
-    Table(Box<Table>),
-}
-
-#[derive(Serialize, Deserialize)]
-enum Word {
     #[serde(rename = "ledger")]
     Ledger,
     #[serde(rename = "no error")]
     NoError,
+    #[serde(untagged)]
+    Table(Box<Table>),
 }
 
 #[skip_serializing_none]
@@ -138,8 +133,8 @@ impl TryFrom<Written> for Expected {
 
     fn try_from(written: Written) -> Result<Self, String> {
         let table = match written {
-            Written::Word(Word::Ledger) => return Ok(Self::Ledger),
-            Written::Word(Word::NoError) => return Ok(Self::NoError),
+            Written::Ledger => return Ok(Self::Ledger),
+            Written::NoError => return Ok(Self::NoError),
             Written::Table(table) => *table,
         };
         let Table { answer, result, rises, schema, reference, differences, leeway } = table;
@@ -171,8 +166,8 @@ impl TryFrom<Written> for Expected {
 impl From<Expected> for Written {
     fn from(expected: Expected) -> Self {
         Self::Table(Box::new(match expected {
-            Expected::Ledger => return Self::Word(Word::Ledger),
-            Expected::NoError => return Self::Word(Word::NoError),
+            Expected::Ledger => return Self::Ledger,
+            Expected::NoError => return Self::NoError,
             Expected::Answer(answer, leeway) => Table { answer: Some(answer), leeway, ..Table::default() },
             Expected::Result(result, leeway) => Table { result: Some(result), leeway, ..Table::default() },
             Expected::Rises(pointer) => Table { rises: Some(pointer), ..Table::default() },

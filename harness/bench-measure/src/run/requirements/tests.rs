@@ -7,10 +7,6 @@ fn shipped() -> ConfigDir {
     ConfigDir::of_repository()
 }
 
-fn nothing() -> Holds {
-    Holds::Methods(Vec::new())
-}
-
 fn legacy(holds: Holds) -> Server {
     Server { holds, ..shipped().server("legacy").unwrap() }
 }
@@ -30,7 +26,7 @@ fn what_a_node_lacks_is_named_before_anything_is_begun() {
         slots.starts_with("server legacy: does not answer getBlocks") && slots.contains("workload getBlocks"),
         "{slots}"
     );
-    assert!(said(nothing(), "getBalance").unwrap().contains("field holds"), "its accounts");
+    assert!(said(Holds::Nothing, "getBalance").unwrap().contains("field holds"), "its accounts");
     assert!(said(accounts(), "everything").is_some(), "one of a mix is enough");
 }
 
@@ -38,12 +34,12 @@ fn what_a_node_lacks_is_named_before_anything_is_begun() {
 fn a_stated_answer_needs_no_ledger() {
     let own = r#"{"name":"own","why":"a test","body":"{\"id\":1,\"method\":\"getSlot\"}","expected":{"answer":"{}"}}"#;
     let own: Workload = serde_json::from_str(own).unwrap();
-    assert!(check_one(&legacy(nothing()), &[own]).is_ok());
+    assert!(check_one(&legacy(Holds::Nothing), &[own]).is_ok());
 }
 
 #[test]
 fn a_program_that_is_on_no_path_is_named() {
-    let server = Server { build: Vec::new(), program: "no-such-node".to_owned(), ..legacy(nothing()) };
+    let server = Server { build: Vec::new(), program: "no-such-node".to_owned(), ..legacy(Holds::Nothing) };
     let said = check_one(&server, &[]).unwrap_err().to_string();
     assert_eq!(said, "server legacy: there is no no-such-node on the PATH; install it first");
 }
