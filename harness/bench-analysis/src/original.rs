@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn half_the_connections_were_at_work() {
-        let original = Original::read().unwrap();
+        let original = Original::read();
         let at_work = |server, workload, connections| {
             let branch = original.branches.iter().find(|branch| branch.server == server).unwrap();
             let run = branch.run(workload, connections).unwrap();

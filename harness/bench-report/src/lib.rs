@@ -230,7 +230,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     if let (Some(inner), Some(duets)) = (folder.inside(DUETS), &run.duets) {
         write_summary(&inner, &duets.summary)?;
     }
-    let drawn = drawn(&run)?;
+    let drawn = drawn(&run);
     write_text(folder, &run, &drawn)?;
     html::write(folder, &sections::markdown(&run, false), &drawn)?;
     Ok(run)
@@ -242,7 +242,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
 /// The run can't be read, or its folder can't be changed.
 pub fn write_brief(folder: &RunFolder) -> Result<()> {
     let run = Run::load(folder)?;
-    let drawn = drawn(&run)?;
+    let drawn = drawn(&run);
     let shown = write_text(folder, &run, &drawn)?;
     let others = drawn.iter().map(|(file, _)| file.as_str()).filter(|file| !shown.contains(file));
     folder.remove_charts(others)
@@ -280,10 +280,10 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 }
 
 /// The charts of a run's report, by their files.
-fn drawn(run: &Run) -> Result<Vec<Drawn>> {
-    let pictures = charts::run::pictures(run)?.into_iter().chain(answer::chart(run));
+fn drawn(run: &Run) -> Vec<Drawn> {
+    let pictures = charts::run::pictures(run).into_iter().chain(answer::chart(run));
     let pictures = pictures.chain(boxed::chart(run)).chain(sizes::pictures(run)).chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery::chart(run)), ("slo.svg", charts::slo::chart(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
-    Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())
+    pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect()
 }

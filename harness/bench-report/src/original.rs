@@ -1,8 +1,6 @@
 //! The original test and its repetition: figure by figure, then with one thing changed at a time, and what four workers
 //! would do.
 
-use anyhow::Result;
-
 use super::Run;
 use super::columns::Columns;
 use super::format::{
@@ -20,10 +18,7 @@ pub(super) fn is_headline(run: &Run) -> bool {
 
 /// All tables of such a run.
 pub(super) fn tables(run: &Run) -> String {
-    let original = match Original::read() {
-        Ok(original) => original,
-        Err(error) => return format!("> **{error:#}**\n"),
-    };
+    let original = Original::read();
     let of_load = |(workload, level): (&str, Level)| {
         let repeated = repeated(run, &original, workload, level);
         format!("\n### {workload} at {}\n\n{repeated}\n{}", load(level), changes(run, workload, level))
@@ -218,12 +213,8 @@ pub(super) fn section(run: &Run) -> String {
     if compares_nothing(run) {
         return String::new();
     }
-    ratios(run).unwrap_or_else(|error| format!("## Compared with the original test\n\n{error:#}\n"))
-}
-
-fn ratios(run: &Run) -> Result<String> {
-    let original = Original::read()?;
-    let Some((base, others)) = original.branches.split_first() else { return Ok(String::new()) };
+    let original = Original::read();
+    let Some((base, others)) = original.branches.split_first() else { return String::new() };
     let mut rows = Vec::new();
     let said = base.runs.iter().map(|there| {
         let (workload, connections) = (there.workload.as_str(), there.connections);
@@ -250,7 +241,7 @@ fn ratios(run: &Run) -> Result<String> {
         None => "server and load generator share one machine",
         Some(_) => "load hosts put the load on",
     };
-    Ok(table.within(|table| {
+    table.within(|table| {
         format!(
             "## Compared with the original test\n\n{table}\nThe original test gave these requests/s: {said}; in the \
              order legacy, jsonrpsee, actix. Only ratios compare: two machines were used there, and branches of a \
@@ -258,5 +249,5 @@ fn ratios(run: &Run) -> Result<String> {
              every server reads the same ledger in memory. `just original` repeats it with what its figures say that \
              it ran on.\n"
         )
-    }))
+    })
 }

@@ -106,7 +106,7 @@ fn has_own_figures(run: &Run) -> bool {
 /// brief report.
 fn charts_of_all(run: &Run, brief: bool, has_others: bool) -> String {
     let has_charts = run.has_sweep() && !is_duet(run);
-    let pictures = if has_charts { charts::run::pictures(run).unwrap_or_default() } else { Vec::new() };
+    let pictures = if has_charts { charts::run::pictures(run) } else { Vec::new() };
     let charts = headed("Charts", sections(pictures.iter().map(charts::Picture::markdown)));
     match brief {
         _ if charts.is_empty() || !has_others => charts,

@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn the_arms_answer_with_as_many_slots_as_the_original_did() {
         let campaign = original();
-        let original = crate::config::Original::read().unwrap();
+        let original = crate::config::Original::read();
         let workload = shipped().workload("getBlocks").unwrap();
         for arm in &campaign.arms {
             let Some(branch) = arm.branch.as_deref().map(|name| original.branch(name).unwrap()) else {

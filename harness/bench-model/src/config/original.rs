@@ -1,11 +1,10 @@
 //! The figures of the original test, from `original.toml`. They are built in, because a report is made from a results
 //! folder alone.
 
-use anyhow::{Context, Result};
 use serde::Deserialize;
 
 /// The original test, as far as its figures are known.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Original {
     /// Bytes of TCP payload a second that a gigabit line carries at most.
@@ -65,13 +64,9 @@ pub struct OriginalRun {
 }
 
 impl Original {
-    /// Reads the figures.
-    ///
-    /// # Errors
-    /// `original.toml` was built in with a mistake.
-    pub fn read() -> Result<Self> {
-        toml::from_str(include_str!("../../../../bench-scripts/original.toml"))
-            .context("bench-scripts/original.toml")
+    /// The figures. That the file is without a mistake is for a test to say: it is built in.
+    pub fn read() -> Self {
+        toml::from_str(include_str!("../../../../bench-scripts/original.toml")).unwrap_or_default()
     }
 
     /// The branch of that name.
@@ -95,7 +90,7 @@ mod tests {
     /// requested.
     #[test]
     fn the_figures_agree_with_each_other() {
-        let original = Original::read().unwrap();
+        let original = Original::read();
         assert_eq!(original.branches.len(), 3);
         for run in original.branches.iter().flat_map(|branch| &branch.runs) {
             let busy = run.requests_per_second * run.mean_ms / 1e3;

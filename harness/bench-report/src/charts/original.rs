@@ -1,8 +1,6 @@
 //! The original test and its repetition as bars: a row for each branch, the arm that repeats it, and each change; a
 //! column for each figure. One chart for each request.
 
-use anyhow::Result;
-
 use super::super::Run;
 use super::super::format::{list, load};
 use super::super::original::{COLUMNS, Column, found, loads};
@@ -22,14 +20,14 @@ const DRAWN: [&str; 4] = ["answered/s", "timeouts", "p50", "p99"];
 type Line = (String, Printed, &'static str, f64);
 
 /// A chart for each request.
-pub(super) fn pictures(run: &Run) -> Result<Vec<Picture>> {
-    let original = Original::read()?;
+pub(super) fn pictures(run: &Run) -> Vec<Picture> {
+    let original = Original::read();
     let picture = |(workload, levels): (&str, Vec<Level>)| {
         let alt =
             format!("{workload} at {}: the original test and here", list(levels.iter().map(|at| load(*at))));
         Picture::new(format!("original-{workload}.svg"), alt, "", chart(run, &original, workload, &levels))
     };
-    Ok(grouped(loads(run)).into_iter().map(picture).collect())
+    grouped(loads(run)).into_iter().map(picture).collect()
 }
 
 /// Bars for each load, on a scale of their own.

@@ -1,7 +1,5 @@
 //! The charts of a campaign's run: figures against the load, latency against the rate, and CPU time for a request.
 
-use anyhow::Result;
-
 use super::super::format::{at, list, thousands, time_us};
 use super::super::tables::unit;
 use super::super::{Run, original as report_original, sections, views};
@@ -36,13 +34,13 @@ const OPEN: [AgainstLoad; 3] = [
 ];
 
 /// The charts of a run's report, in its order.
-pub(crate) fn pictures(run: &Run) -> Result<Vec<Picture>> {
+pub(crate) fn pictures(run: &Run) -> Vec<Picture> {
     if report_original::is_headline(run) {
         return original::pictures(run);
     }
     // A soak is about one rate through time.
     if !run.summary.soaks.is_empty() {
-        return Ok(resources::pictures(run));
+        return resources::pictures(run);
     }
     let mut pictures = against_load(run);
     pictures.extend(latency_against_rate(run));
@@ -52,7 +50,7 @@ pub(crate) fn pictures(run: &Run) -> Result<Vec<Picture>> {
         pictures.extend(quantiles::picture(run));
     }
     pictures.extend(resources::pictures(run));
-    Ok(pictures)
+    pictures
 }
 
 /// Figures against connections or, in an open loop, against the rate. Arms are too many for lines of a chart.

@@ -59,7 +59,7 @@ fn made(folder: &RunFolder, has_index: bool) -> Result<String> {
         return page(folder, &super::why::markdown(&why), &super::why::drawn(&why), has_index);
     }
     let run = Run::load(folder)?;
-    page(folder, &super::markdown(&run, false), &super::drawn(&run)?, has_index)
+    page(folder, &super::markdown(&run, false), &super::drawn(&run), has_index)
 }
 
 /// Writes the page of a report in Markdown, with its charts by the files that it names.
