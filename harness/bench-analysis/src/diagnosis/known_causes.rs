@@ -84,17 +84,35 @@ pub struct CauseRow {
     pub unless: &'static [CauseKind],
 }
 
+/// A row without a remedy, which is no other cause's consequence.
+const fn row(
+    (kind, symptom): (CauseKind, Symptom),
+    explains: fn(&Facts) -> Option<f64>,
+    sentence: fn(&Facts) -> String,
+) -> CauseRow {
+    CauseRow { kind, symptom, explains, sentence, remedy: None, unless: &[] }
+}
+
+impl CauseRow {
+    const fn cured_by(self, remedy: Remedy) -> Self {
+        Self { remedy: Some(remedy), ..self }
+    }
+
+    const fn unless(self, causes: &'static [CauseKind]) -> Self {
+        Self { unless: causes, ..self }
+    }
+}
+
 /// All rows.
 pub const TABLE: &[CauseRow] = &[
-    CauseRow {
-        kind: Died,
-        symptom: Failing,
-        explains: |facts| {
+    row(
+        (Died, Failing),
+        |facts| {
             // A dead server has no window, so its requests can't be counted.
             let died = facts.died.len() as u64;
             (died > 0).then(|| if facts.bad == 0 { 1.0 } else { died as f64 / facts.trials as f64 })
         },
-        sentence: |facts| {
+        |facts| {
             let how = facts.died.first().map_or("", String::as_str);
             format!(
                 "the server ended by itself in {} of {}: {how}",
@@ -102,48 +120,29 @@ pub const TABLE: &[CauseRow] = &[
                 counted(facts.trials, "trial")
             )
         },
-        remedy: None,
-        unless: &[],
-    },
-    CauseRow {
-        kind: LoadGenerator,
-        symptom: Failing,
-        explains: |facts| of_bad(facts, facts.failed_as(CLIENT_ERRORS) as f64),
-        sentence: |facts| {
+    ),
+    row(
+        (LoadGenerator, Failing),
+        |facts| of_bad(facts, facts.failed_as(CLIENT_ERRORS) as f64),
+        |facts| {
             format!(
-                "the load generator, not the server: {} failed because it could open no more connections (files or \
-                 ports)",
+                "the load generator, not the server: {} failed because it could open no more connections \
+                 (files or ports)",
                 counted(facts.failed_as(CLIENT_ERRORS), "request")
             )
         },
-        remedy: Some(Remedy::OtherClient),
-        unless: &[],
-    },
-    CauseRow {
-        kind: ToolUnfair,
-        symptom: Failing,
-        explains: load_tool::failing,
-        sentence: load_tool::sentence,
-        remedy: Some(Remedy::ToolPriority),
-        unless: &[],
-    },
-    CauseRow {
-        kind: ToolUnfair,
-        symptom: Uneven,
-        explains: load_tool::slow,
-        sentence: load_tool::sentence,
-        remedy: Some(Remedy::ToolPriority),
-        unless: &[],
-    },
-    CauseRow {
-        kind: OpenFiles,
-        symptom: Failing,
-        explains: |facts| {
+    )
+    .cured_by(Remedy::OtherClient),
+    row((ToolUnfair, Failing), load_tool::failing, load_tool::sentence).cured_by(Remedy::ToolPriority),
+    row((ToolUnfair, Uneven), load_tool::slow, load_tool::sentence).cured_by(Remedy::ToolPriority),
+    row(
+        (OpenFiles, Failing),
+        |facts| {
             let (limit, most) = facts.files?;
             (most + FILES_UNSEEN >= limit).then_some(())?;
             of_missing(facts)
         },
-        sentence: |facts| {
+        |facts| {
             let (limit, _) = facts.files.unwrap_or_default();
             format!(
                 "the server may open {} files, and had that many open: of {} it never held {}",
@@ -152,14 +151,12 @@ pub const TABLE: &[CauseRow] = &[
                 count(facts.missing().unwrap_or(0))
             )
         },
-        remedy: Some(Remedy::OpenFiles),
-        unless: &[],
-    },
-    CauseRow {
-        kind: Limit,
-        symptom: Failing,
-        explains: |facts| of_bad(facts, facts.failed_as(REFUSALS) as f64),
-        sentence: |facts| {
+    )
+    .cured_by(Remedy::OpenFiles),
+    row(
+        (Limit, Failing),
+        |facts| of_bad(facts, facts.failed_as(REFUSALS) as f64),
+        |facts| {
             let refused = counted(facts.failed_as(REFUSALS), "request");
             match facts.max_connections {
                 Some(most) if most < facts.connections => {
@@ -169,186 +166,141 @@ pub const TABLE: &[CauseRow] = &[
                     )
                 }
                 _ => format!(
-                    "the server refused {refused} (error status, refused or closed connections): a limit of its own"
+                    "the server refused {refused} (error status, refused or closed \
+                     connections): a limit of its own"
                 ),
             }
         },
-        remedy: None,
-        unless: &[Died, OpenFiles],
-    },
-    CauseRow {
-        kind: AcceptStalled,
-        symptom: Failing,
-        explains: |facts| {
+    )
+    .unless(&[Died, OpenFiles]),
+    row(
+        (AcceptStalled, Failing),
+        |facts| {
             facts.standing.filter(|standing| *standing > 0)?;
             of_missing(facts)
         },
-        sentence: |facts| {
+        |facts| {
             format!(
-                "the server accepts no connections any more: {} stood in the listen queue and none was accepted \
-                 through the second half of the window; the server held {} of {}",
+                "the server accepts no connections any more: {} stood in the listen queue and none was \
+                 accepted through the second half of the window; the server held {} of {}",
                 counted(facts.standing.unwrap_or(0), "connection"),
                 count(facts.held.unwrap_or(0).min(facts.connections)),
                 count(facts.connections)
             )
         },
-        remedy: None,
-        unless: &[OpenFiles, Limit],
-    },
-    CauseRow {
-        kind: AcceptQueueFull,
-        symptom: Failing,
-        explains: |facts| of_bad(facts, dropped_attempts(facts)? as f64),
-        sentence: queue_sentence,
-        remedy: Some(Remedy::Backlog),
-        unless: &[OpenFiles, Limit, AcceptStalled],
-    },
-    CauseRow {
-        kind: AcceptQueueFull,
-        symptom: Stepped,
-        explains: |facts| {
+    )
+    .unless(&[OpenFiles, Limit]),
+    row((AcceptQueueFull, Failing), |facts| of_bad(facts, dropped_attempts(facts)? as f64), queue_sentence)
+        .cured_by(Remedy::Backlog)
+        .unless(&[OpenFiles, Limit, AcceptStalled]),
+    row(
+        (AcceptQueueFull, Stepped),
+        |facts| {
             let dropped = dropped_attempts(facts)?;
             (facts.bad == 0 && facts.stepped > 0).then(|| dropped as f64 / facts.stepped as f64)
         },
-        sentence: queue_sentence,
-        remedy: None,
-        unless: &[OpenFiles, Limit, AcceptStalled],
-    },
-    CauseRow {
-        kind: Retransmission,
-        symptom: Failing,
-        explains: |facts| {
+        queue_sentence,
+    )
+    .unless(&[OpenFiles, Limit, AcceptStalled]),
+    row(
+        (Retransmission, Failing),
+        |facts| {
             let data = data_timeouts(facts).filter(|count| *count > 0)?;
             of_bad(facts, data as f64)
         },
-        sentence: |facts| {
+        |facts| {
             format!(
-                "{} of made connections ran out and had to be sent again (data, or the last step of the handshake)",
+                "{} of made connections ran out and had to be sent again (data, or the last \
+                 step of the handshake)",
                 counted(data_timeouts(facts).unwrap_or(0), "segment")
             )
         },
-        remedy: None,
-        unless: &[OpenFiles, Limit, AcceptStalled, AcceptQueueFull],
-    },
-    CauseRow {
-        kind: SlowHandler,
-        symptom: Failing,
-        explains: |facts| {
+    )
+    .unless(&[OpenFiles, Limit, AcceptStalled, AcceptQueueFull]),
+    row(
+        (SlowHandler, Failing),
+        |facts| {
             slow_handler(facts).filter(|share| *share >= LEAST_SHARE)?;
             long_waits(facts)
         },
-        sentence: handler_sentence,
-        remedy: None,
-        unless: &[],
-    },
-    CauseRow {
-        kind: SlowHandler,
-        symptom: Slow,
-        explains: slow_handler,
-        sentence: handler_sentence,
-        remedy: None,
-        unless: &[],
-    },
-    CauseRow {
-        kind: SchedulerStarved,
-        symptom: Failing,
-        explains: scheduler::failing,
-        sentence: scheduler::sentence,
-        remedy: Some(Remedy::GlobalQueueInterval),
-        unless: STARVES_TOO,
-    },
-    CauseRow {
-        kind: SchedulerStarved,
-        symptom: Stepped,
-        explains: scheduler::stepped,
-        sentence: scheduler::sentence,
-        remedy: None,
-        unless: STARVES_TOO,
-    },
-    CauseRow {
-        kind: TooFewThreads,
-        symptom: Failing,
-        explains: |facts| {
+        handler_sentence,
+    ),
+    row((SlowHandler, Slow), slow_handler, handler_sentence),
+    row((SchedulerStarved, Failing), scheduler::failing, scheduler::sentence)
+        .cured_by(Remedy::GlobalQueueInterval)
+        .unless(STARVES_TOO),
+    row((SchedulerStarved, Stepped), scheduler::stepped, scheduler::sentence).unless(STARVES_TOO),
+    row(
+        (TooFewThreads, Failing),
+        |facts| {
             too_few_threads(facts)?;
             long_waits(facts)
         },
-        sentence: threads_sentence,
-        remedy: Some(Remedy::Threads),
-        unless: &[OpenFiles, Limit, AcceptStalled, SchedulerStarved, ToolUnfair],
-    },
-    CauseRow {
-        kind: TooFewThreads,
-        symptom: Slow,
-        explains: too_few_threads,
-        sentence: threads_sentence,
-        remedy: Some(Remedy::Threads),
-        unless: &[AcceptStalled, SchedulerStarved, ToolUnfair],
-    },
-    CauseRow {
-        kind: CpuQueue,
-        symptom: Failing,
-        explains: |facts| {
+        threads_sentence,
+    )
+    .cured_by(Remedy::Threads)
+    .unless(&[OpenFiles, Limit, AcceptStalled, SchedulerStarved, ToolUnfair]),
+    row((TooFewThreads, Slow), too_few_threads, threads_sentence).cured_by(Remedy::Threads).unless(&[
+        AcceptStalled,
+        SchedulerStarved,
+        ToolUnfair,
+    ]),
+    row(
+        (CpuQueue, Failing),
+        |facts| {
             facts.runnable.filter(|share| *share >= BUSY)?;
             long_waits(facts)
         },
-        sentence: |facts| {
+        |facts| {
             format!(
-                "the processors are full: {} share {:.2} cores among {}, and each request waited {} for a processor",
+                "the processors are full: {} share {:.2} cores among {}, and each request \
+                 waited {} for a processor",
                 counted(facts.threads.unwrap_or(facts.cores), "thread"),
                 facts.server_cores,
                 counted(facts.connections, "connection"),
                 time(facts.run_delay_us.unwrap_or(0.0))
             )
         },
-        remedy: None,
-        unless: &[TooFewThreads, SlowHandler, OpenFiles, Limit, AcceptStalled, SchedulerStarved],
-    },
-    CauseRow {
-        kind: Starved,
-        symptom: Failing,
-        explains: starved,
-        sentence: |facts| {
-            let starving = facts.timeouts() as f64 * facts.timeout_us / facts.wall_us;
-            format!(
-                "about {} of {} got no answer all the time, while half of the requests on the others took {} or less",
-                count(starving.round() as u64),
-                counted(facts.connections, "connection"),
-                time(facts.p50_us)
-            )
-        },
-        remedy: None,
-        unless: &[
-            Died,
-            LoadGenerator,
-            OpenFiles,
-            Limit,
-            AcceptStalled,
-            AcceptQueueFull,
-            Retransmission,
-            SchedulerStarved,
-            TooFewThreads,
-            CpuQueue,
-            ToolUnfair,
-        ],
-    },
-    CauseRow {
-        kind: Nagle,
-        symptom: Slow,
-        explains: |facts| {
+    )
+    .unless(&[TooFewThreads, SlowHandler, OpenFiles, Limit, AcceptStalled, SchedulerStarved]),
+    row((Starved, Failing), starved, |facts| {
+        let starving = facts.timeouts() as f64 * facts.timeout_us / facts.wall_us;
+        format!(
+            "about {} of {} got no answer all the time, while half of the requests on the others \
+             took {} or less",
+            count(starving.round() as u64),
+            counted(facts.connections, "connection"),
+            time(facts.p50_us)
+        )
+    })
+    .unless(&[
+        Died,
+        LoadGenerator,
+        OpenFiles,
+        Limit,
+        AcceptStalled,
+        AcceptQueueFull,
+        Retransmission,
+        SchedulerStarved,
+        TooFewThreads,
+        CpuQueue,
+        ToolUnfair,
+    ]),
+    row(
+        (Nagle, Slow),
+        |facts| {
             (facts.nodelay == Some(false) && facts.share_38_50_ms > 4.0 * facts.share_10_38_ms)
                 .then_some(())?;
             Some(facts.share_38_50_ms * 40e3 / facts.mean_us)
         },
-        sentence: |facts| {
+        |facts| {
             format!(
                 "{} of the requests took about 40 ms: without TCP_NODELAY a small segment waits for the \
                  acknowledgement of the one before, which the client delays",
                 percent(facts.share_38_50_ms)
             )
         },
-        remedy: None,
-        unless: &[],
-    },
+    ),
 ];
 
 /// Other causes than a scheduler of connections without an answer.
