@@ -10,7 +10,7 @@ use super::{
     Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, hosts, network, open_loop,
     original, ratio_terms, reference, sizes, slo, soak, threshold, views,
 };
-use bench_analysis::grouped;
+use bench_analysis::{Uncounted, grouped};
 use bench_model::config::Placement;
 use bench_model::figure::Figure;
 use bench_model::load::toolchain::Tool;
@@ -213,18 +213,14 @@ fn failed(run: &Run) -> String {
     if !run.has_sweep() {
         return String::new();
     }
-    let row = |number: u32, block: u32, server: &str, paired: &Option<String>, request: String, why: &str| {
-        let server = format!("{}{}", run.label(server), run.paired(paired.as_ref()));
-        vec![number.to_string(), block.to_string(), server, request, why.replace('\n', " ")]
-    };
-    let failed = run.failed().map(|trial| {
-        let request = at(&trial.workload, trial.level);
-        row(trial.number, trial.block, &trial.server, &trial.beside, request, &trial.reason)
-    });
-    let invalid = run.invalid().map(|trial| {
-        let (request, why) = (at(&trial.workload, trial.level), format!("invalid: {}", trial.reason));
-        row(trial.number, trial.block, &trial.server, &trial.beside, request, &why)
-    });
+    fn row<Kind>(run: &Run, trial: &Uncounted<Kind>, how: &str) -> Vec<String> {
+        let Uncounted { number, block, server, beside, workload, level, reason, .. } = trial;
+        let server = format!("{}{}", run.label(server), run.paired(beside.as_ref()));
+        let why = format!("{how}{reason}").replace('\n', " ");
+        vec![number.to_string(), block.to_string(), server, at(workload, *level), why]
+    }
+    let failed = run.failed().map(|trial| row(run, trial, ""));
+    let invalid = run.invalid().map(|trial| row(run, trial, "invalid: "));
     let table = Columns::written(&["trial", "block", "server", "request", "why"], 4, failed.chain(invalid));
     let mut out = "## What failed\n\n".to_owned();
     if run.failed().next().is_none() {

@@ -9,6 +9,7 @@ use crate::format::{
     bullets, count, counted, dash, estimate, known, percent, sections, significant, thousands,
 };
 use crate::sections::environment;
+use bench_analysis::Uncounted;
 use bench_analysis::why::{Ladder, LadderRow, Line, Part, PartsNs, Side, SlopeSummary, WhySummary};
 use bench_model::cost::{CountKind, CountOutcome};
 use bench_stats::Estimate;
@@ -279,15 +280,12 @@ fn distrust() -> String {
 }
 
 fn failed(summary: &WhySummary) -> String {
-    let failed = summary.failed.iter();
-    let failed = failed.map(|trial| (trial.block, &trial.server, &trial.workload, trial.reason.clone()));
-    let invalid = summary
-        .invalid
-        .iter()
-        .map(|trial| (trial.block, &trial.server, &trial.workload, format!("invalid, {}", trial.reason)));
-    let lines = bullets(failed.chain(invalid).map(|(block, server, workload, why)| {
-        format!("block {block}, {server} {workload}: {}", why.replace('\n', " "))
-    }));
+    fn line<Kind>(trial: &Uncounted<Kind>, how: &str) -> String {
+        let Uncounted { block, server, workload, reason, .. } = trial;
+        format!("block {block}, {server} {workload}: {how}{}", reason.replace('\n', " "))
+    }
+    let failed = summary.failed.iter().map(|trial| line(trial, ""));
+    let lines = bullets(failed.chain(summary.invalid.iter().map(|trial| line(trial, "invalid, "))));
     let nothing = "Nothing: every trial that ran was measured.\n";
     format!("## What failed\n\n{}", if lines.is_empty() { nothing } else { &lines })
 }
