@@ -62,20 +62,11 @@ pub(super) fn blocks(text: &str) -> Result<Vec<Block<'_>>> {
     Ok(blocks)
 }
 
-/// The aliases of the runs behind the answers of a page.
-pub(super) fn answers(text: &str) -> Result<Vec<String>> {
-    let answers = measured(text, "answer")?;
-    Ok(answers.flat_map(|block| block.what.split_whitespace()).map(str::to_owned).collect())
-}
-
-/// The aliases whose charts a page has.
+/// The aliases whose charts a page has, of runs that were made.
 pub(super) fn charts(text: &str) -> Result<Vec<String>> {
-    Ok(measured(text, "chart")?.map(|block| block.alias.to_owned()).collect())
-}
-
-/// The blocks of a kind whose runs were made.
-fn measured<'a>(text: &'a str, kind: &str) -> Result<impl Iterator<Item = Block<'a>>> {
-    Ok(blocks(text)?.into_iter().filter(move |block| block.kind == kind && block.alias != NOTHING_YET))
+    let blocks = blocks(text)?.into_iter();
+    let charts = blocks.filter(|block| block.kind == "chart" && block.alias != NOTHING_YET);
+    Ok(charts.map(|block| block.alias.to_owned()).collect())
 }
 
 /// The kind and the rest of a line that begins a block.

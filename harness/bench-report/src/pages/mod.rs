@@ -185,15 +185,6 @@ pub fn splice(page: &Page, sources: &Sources) -> Result<Spliced> {
     Ok(Spliced { page: figures.page, differences })
 }
 
-/// The runs behind the answers of a page, which are its first screen.
-///
-/// # Errors
-/// A marker or an alias is wrong.
-pub fn answered_by(text: &str) -> Result<Vec<String>> {
-    let aliases = Aliases::of(text)?;
-    blocks::answers(text)?.iter().map(|alias| aliases.run(alias).map(str::to_owned)).collect()
-}
-
 /// The pages of a repository that may quote runs: README.md and docs/*.md.
 ///
 /// # Errors
