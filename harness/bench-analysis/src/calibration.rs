@@ -43,7 +43,6 @@ pub struct CalibrationSummary {
     #[serde(default)]
     pub resampled: Vec<Resampled>,
     /// How much the blocks of the server and its twin resolve, by CPU time per request.
-    #[serde(default)]
     pub sharpness: Option<Sharpness>,
     /// Rates, where they were calibrated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,7 +107,6 @@ pub struct Power {
     /// The handicap in these blocks: its CPU time as sized, over the base's CPU time for a request, by block; the
     /// median. None for the twin. It changes where a machine slows the server and a handicap of plain arithmetic
     /// unequally.
-    #[serde(default)]
     pub expected: Option<f64>,
     /// The comparisons' ratios, less one: their median. To be compared with the handicap.
     pub estimate: Option<Estimate>,

@@ -185,7 +185,6 @@ pub struct RunRatio {
     pub log_standard_error: Option<f64>,
     /// The smallest and the largest ratio of one build of each server: of a run whose blocks draw builds, of its
     /// blocks; else its ratio twice, since all of it is of one build.
-    #[serde(default)]
     pub one_build: Option<(f64, f64)>,
 }
 

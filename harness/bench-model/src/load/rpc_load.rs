@@ -145,7 +145,6 @@ struct Printed {
     connect: Connect,
     latency_us: Latency,
     quantiles_us: Vec<(f64, f64)>,
-    #[serde(default)]
     hdr_log: Option<String>,
 }
 

@@ -153,7 +153,6 @@ pub struct HostActivity {
     /// CPU time that the hypervisor gave to others (steal), in seconds.
     pub steal_s: Option<f64>,
     /// The share of the processors' time that may be stolen, where the campaign states it.
-    #[serde(default)]
     pub steal_limit: Option<f64>,
     /// Periods in which the control group was held back (throttled).
     pub throttled_periods: Option<u64>,

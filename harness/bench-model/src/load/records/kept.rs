@@ -25,7 +25,6 @@ struct Line<'a> {
     bytes: u64,
     failure: Option<&'a str>,
     /// Of tools that record it.
-    #[serde(default)]
     own_lag_us: Option<u64>,
 }
 
