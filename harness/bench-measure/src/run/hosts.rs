@@ -142,9 +142,8 @@ impl Launch<'_> {
         let placed =
             Placed { agent: &agent, plan: &plan, start_at: &start_at, out: &folder.0, job: &job, rank: None };
         if let Some(template) = &self.pool.template {
-            let context = || format!("can't read {}", template.display());
-            let text = fs::read_to_string(template).with_context(context)?;
-            folder.write_new("job", &self.pool.filled(&text, &placed))?;
+            folder
+                .write_new("job", &self.pool.filled(&bench_system::text_files::read(template)?, &placed))?;
         }
         let spawn = |(i, command): (usize, Vec<String>)| {
             let (program, args) = command.split_first().context("the launcher is empty")?;

@@ -59,7 +59,7 @@ impl Files {
         }
         if let Some(answer) = answer {
             let path = dir.path().join("answer.json");
-            fs::write(&path, answer).with_context(|| format!("can't write {}", path.display()))?;
+            bench_system::text_files::write(&path, answer)?;
             values.insert("answer_file", path.display().to_string());
         }
         Ok(Some(Self(dir)))

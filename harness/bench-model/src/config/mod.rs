@@ -280,7 +280,7 @@ fn read_toml<T>(path: &Path, check: impl FnOnce(&mut T) -> Result<()>) -> Result
 where
     T: DeserializeOwned,
 {
-    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    let text = bench_system::text_files::read(path)?;
     let mut value = parse_toml(path, &text)?;
     check(&mut value).with_context(|| path.display().to_string())?;
     Ok((value, text))

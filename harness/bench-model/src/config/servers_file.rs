@@ -63,7 +63,7 @@ struct Known {
 
 impl Known {
     fn add(&mut self, path: PathBuf) -> Result<()> {
-        let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+        let text = bench_system::text_files::read(&path)?;
         let mut file: Table = parse_toml(&path, &text)?;
         let place = || path.display().to_string();
         self.files.push(path.clone());

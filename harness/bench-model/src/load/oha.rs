@@ -8,7 +8,6 @@
 //! draws one at random for each request. Writing the database takes CPU time after the window.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -70,9 +69,7 @@ impl Driver for Oha {
     }
 
     fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
-        let context = || format!("can't read {}", files.printed.display());
-        let json = fs::read_to_string(&files.printed).with_context(context)?;
-        records(&json, printed, load, bodies).map(Reading::Records)
+        records(&bench_system::text_files::read(&files.printed)?, printed, load, bodies).map(Reading::Records)
     }
 
     /// It reports each time that it writes its database.
@@ -275,7 +272,8 @@ mod tests {
     /// that.
     fn fixture(name: &str, load: &Load, bodies: u64) -> Vec<Record> {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        let text = |ending| fs::read_to_string(fixtures.join(format!("oha-1.16.0-{name}.{ending}"))).unwrap();
+        let text =
+            |ending| std::fs::read_to_string(fixtures.join(format!("oha-1.16.0-{name}.{ending}"))).unwrap();
         records(&text("json"), text("csv").as_bytes(), load, bodies).unwrap()
     }
 

@@ -8,7 +8,7 @@
 //! the same work.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -101,8 +101,7 @@ impl Driver for RpcLoad {
         if bodies == u64::MAX {
             return Ok(Vec::new());
         }
-        let context = || format!("can't read {}", files.requests.display());
-        records::by_method(&fs::read_to_string(&files.requests).with_context(context)?, records)
+        records::by_method(&bench_system::text_files::read(&files.requests)?, records)
     }
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {

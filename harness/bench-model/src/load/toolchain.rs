@@ -8,7 +8,6 @@ mod tests;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -283,7 +282,7 @@ fn cargo_root(tool: LoadTool, tools: &Path) -> PathBuf {
 
 fn pinned_version(package: &str, pins: &Path) -> Result<String> {
     let path = pins.join("go.mod");
-    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let text = bench_system::text_files::read(&path)?;
     let version = text.lines().find_map(|line| line.trim().strip_prefix(package)?.split_whitespace().next());
     version.map(str::to_owned).with_context(|| format!("{} does not pin {package}", path.display()))
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Result, anyhow, ensure};
 use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -112,7 +112,7 @@ impl Schema {
 
 /// JSON from a file; an error has the line.
 fn read(path: &Path) -> Result<Value> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    let text = bench_system::text_files::read(path)?;
     serde_json::from_str(&text)
         .map_err(|error| anyhow!("{}:{}: not JSON: {error}", path.display(), error.line()))
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use minijinja::{Value, context};
 
 use super::sections::{self, Part, Tab};
@@ -11,6 +11,7 @@ use super::{PAGE, STYLE, entries, markdown, render};
 use crate::format::known;
 use crate::pooled;
 use bench_model::results::{Conditions, REPORT, RunFolder};
+use bench_system::text_files;
 
 /// The page's file in the folder of runs.
 pub(super) const INDEX: &str = "index.html";
@@ -60,7 +61,7 @@ pub(super) fn page(results: &Path, linked: &dyn Fn(&RunFolder) -> &'static str) 
     let runs = runs.iter().map(|folder| run(folder, linked(folder))).collect::<Result<Vec<Value>>>()?;
     let pooled = results.join(pooled::PAGE);
     let pooled = match pooled.is_file() {
-        true => fs::read_to_string(&pooled).with_context(|| format!("can't read {}", pooled.display()))?,
+        true => text_files::read(&pooled)?,
         false => String::new(),
     };
     let pooled = Value::from_safe_string(markdown::html(&pooled, 1));
@@ -81,7 +82,7 @@ pub fn reported(results: &Path) -> Result<Vec<RunFolder>> {
 fn run(folder: &RunFolder, linked: &str) -> Result<Value> {
     let name = folder.name();
     let path = folder.0.join(REPORT);
-    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let text = text_files::read(&path)?;
     // `2026-11-20T120000Z-quick`; a name of another form is shown as it is.
     let (date, campaign) = match name.split_once("Z-") {
         Some((time, campaign)) => (time.split('T').next().unwrap_or(time), campaign),

@@ -26,6 +26,7 @@ pub use sources::Sources;
 use super::format::list;
 use super::html::entries;
 use super::pooled;
+use bench_system::text_files;
 
 /// What an alias of a page stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl Page {
     /// # Errors
     /// One of them can't be read, or the second is not right.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        let text = text_files::read(path)?;
         let file = figures_of(path);
         let figures = match fs::read_to_string(&file) {
             Ok(figures) => figures::parse(&figures).with_context(|| file.display().to_string())?,
@@ -147,13 +148,10 @@ impl Page {
     /// # Errors
     /// One of them can't be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let write = |path: &Path, text: &str| {
-            fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
-        };
         if !self.figures.is_empty() {
-            write(&figures_of(path), &figures::print(&self.figures)?)?;
+            text_files::write(figures_of(path), &figures::print(&self.figures)?)?;
         }
-        write(path, &self.text)
+        text_files::write(path, &self.text)
     }
 }
 

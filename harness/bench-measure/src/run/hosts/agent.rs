@@ -205,7 +205,7 @@ fn prepare(plan: &SharedLoad, rank: u32, folder: &RunFolder) -> Result<Prepared>
         return prepare(&mut Bodies::One(body));
     }
     let path = folder.0.join(of_rank(rank, BODIES));
-    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let text = bench_system::text_files::read(&path)?;
     prepare(&mut Bodies::Stream(&mut text.lines().map(str::to_owned)))
 }
 

@@ -391,7 +391,7 @@ pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Resul
         // Whole or not at all, or a run whose disk was full could not be resumed.
         tools.write_derived(name, content)?;
     }
-    let kept = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let kept = bench_system::text_files::read(&path)?;
     let shown = path.display();
     ensure!(kept == content, "{shown} is not this version's: resume the run with the version that began it");
     Ok(path)

@@ -2,7 +2,6 @@
 //! kept with the trial, and never a trial's failure: its load was measured without it. Its files are removed with it,
 //! however the trial ends.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -110,9 +109,7 @@ impl Capture {
 
     /// What was noted.
     fn read(&self) -> Result<Wire> {
-        let said = fs::read_to_string(&self.stderr.0);
-        let said = said.with_context(|| format!("can't read {}", self.stderr.0.display()))?;
-        whole(&said).context(TCPDUMP)?;
+        whole(&bench_system::text_files::read(&self.stderr.0)?).context(TCPDUMP)?;
         let printed = Command::new(TCPDUMP).args(PRINT).arg(&self.noted.0).output();
         let printed = printed.with_context(|| format!("can't start {TCPDUMP}"))?;
         ensure!(printed.status.success(), "{TCPDUMP} can't read {}", self.noted.0.display());
@@ -147,7 +144,7 @@ mod tests {
     }
 
     fn files(dir: &Path) -> usize {
-        fs::read_dir(dir).unwrap().count()
+        std::fs::read_dir(dir).unwrap().count()
     }
 
     /// Answers what comes on one connection, until the other side closes it.

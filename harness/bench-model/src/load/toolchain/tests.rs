@@ -1,5 +1,7 @@
 //! That tools are found where they should be, and what is said of another version.
 
+use std::fs;
+
 use super::build::{READERS_PROFILE, oldest_go};
 use super::*;
 
