@@ -69,10 +69,8 @@ fn a_kept_run_that_cannot_be_read_is_left_out_aloud() {
     fs::write(other.join("run.tar.xz"), &archive[..archive.len() / 2]).unwrap();
     let output = all();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("left out: other: "), "{said}");
-    refused(bench(results.path(), &["compare", "--all", "--write"]), "would lack 1 run");
-    assert!(!results.path().join("pooled.json").exists());
+    assert!(output.status.success() && said.contains("left out: other: "), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\n- other: "), "the page says it, too");
 }
 
 #[test]
