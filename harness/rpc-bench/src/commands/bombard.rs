@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use bench_measure::client;
 use bench_measure::metrics;
 use bench_measure::run::{requirements, truth_of};
@@ -77,13 +77,18 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
         let _ = child.kill();
         let _ = child.wait();
     }
-    ensure!(ended?.is_some(), "bombardier did not end within {limit:?}");
+    let status = ended?.with_context(|| format!("bombardier did not end within {limit:?}"))?;
     let used = cpu(&subject)?.zip(cpu_before).map(|(now, before)| now.since(before).total_s());
     if let (Some(before), Some(after)) = (before, counts(&subject)?) {
         let (served, errors) = (after.requests - before.requests, after.errors - before.errors);
         bench_system::say!("\nthe server counted {served} calls, {errors} of them answered with an error");
-        bench_system::say!("server CPU per request: {:.2} µs", used.unwrap_or(0.0) * 1e6 / served as f64);
+        if let Some(used) = used.filter(|_| served > 0) {
+            bench_system::say!("server CPU per request: {:.2} µs", used * 1e6 / served as f64);
+        }
     }
     subject.process.stop(&interrupt)?;
-    Ok(true)
+    if !status.success() {
+        bench_system::note!("exit code 1: bombardier ended with {status}");
+    }
+    Ok(status.success())
 }

@@ -99,6 +99,13 @@ fn rubbish_in_configuration_files() {
             "/nothing\"",
             &["server control: there is no", "/nothing; was it built?"],
         ),
+        // A build that makes no program is known when it has ended.
+        (
+            "servers.toml",
+            "/server-actix\"\n",
+            "/nothing\"\nbuild = [\"true\"]\n",
+            &["server actix: there is no", "/nothing; was it built?"],
+        ),
     ];
     for (file, from, to, holds) in cases {
         let Some(bench) = Bench::new(1) else { return };

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use bench_analysis::Comparison;
 use bench_analysis::moves::{ACCEPTED, Accepted, Compared, Found, Judgement, Moved, Rules, State, judge};
 use bench_measure::run;
@@ -17,6 +17,7 @@ use bench_report::Run;
 use bench_report::moves;
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::callgrind;
+use bench_system::probe::host::on_path;
 use serde::Serialize;
 
 use super::Args;
@@ -94,6 +95,7 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
     let accepted = args.servers.is_none().then(|| Accepted::read(Path::new(ACCEPTED))).transpose()?;
     let known = accepted.as_ref().map(|accepted| accepted.base.as_str());
     let name = args.base_rev.as_deref().or(known).unwrap_or_default();
+    ensure!(on_path("git").is_some(), "--base-rev: there is no git on the PATH; install it");
     let Some(commit) = checkout::commit(name) else {
         if args.since_accepted {
             let why = format!(
