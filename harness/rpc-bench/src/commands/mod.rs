@@ -70,13 +70,13 @@ pub fn resumed(run: Option<&Path>) -> Result<Option<(RunFolder, Lock)>> {
     run.map(|run| locked(RunFolder::open_to_resume(run)?)).transpose()
 }
 
-/// A command line that does the same again.
+/// A command line that does the same again, and can be pasted into a shell.
 pub struct CommandLine(pub String);
 
 impl CommandLine {
-    /// Adds an option for each value.
+    /// Adds an option for each value, which is quoted where a shell would take it for anything but itself.
     pub fn option<T: Display>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
-        self.0.extend(values.into_iter().map(|value| format!(" --{name} {value}")));
+        self.0.extend(values.into_iter().map(|value| format!(" --{name} {}", quoted(value))));
         self
     }
 
@@ -85,6 +85,12 @@ impl CommandLine {
         self.0.extend(is_given.then(|| format!(" --{name}")));
         self
     }
+}
+
+/// An argument as a shell has to be given it. What stands in single quotes is not expanded there: the `${KEY}` of a
+/// header or a URL is the harness's own to expand.
+pub fn quoted(argument: impl Display) -> String {
+    bench_report::shell(&[argument.to_string()])
 }
 
 /// How a verb ended that ran well by itself, by the exit code that says so.

@@ -18,7 +18,7 @@ use bench_model::results::{Lock, RunFolder};
 use bench_system::interrupt::{Interrupt, Interrupted};
 use bench_system::readable_numbers::counted;
 
-use super::{CommandLine, locked, prepare, resumed, say_found};
+use super::{CommandLine, locked, prepare, quoted, resumed, say_found};
 
 /// The most connections at one time, and the most seconds of load in all, on a target.
 const MOST_CONNECTIONS: u32 = 1_000;
@@ -96,17 +96,14 @@ pub struct Args {
 impl Args {
     /// The command that makes the run again.
     fn command(&self, config: &ConfigDir) -> String {
-        // just would lose the quotes of a header.
-        let is_plain = self.headers.is_empty() && self.ca.is_none();
-        let verb = if is_plain { "just bench-all" } else { "cargo rpc-bench run" };
         let config = Some(config.0.display()).filter(|_| config.0 != Path::new("bench-scripts"));
         let Self { max_connections, max_seconds, .. } = *self;
         let is_bound = (max_connections, max_seconds) != (MOST_CONNECTIONS, MOST_SECONDS);
-        let command = CommandLine(format!("{verb} {}", self.campaign))
+        let CommandLine(command) = CommandLine(quoted(&self.campaign))
             .option("config", config)
             .option("target", &self.target)
-            .option("header", self.headers.iter().map(|header| format!("'{header}'")))
-            .option("ca", self.ca.iter().map(|file| format!("'{}'", file.display())))
+            .option("header", &self.headers)
+            .option("ca", self.ca.iter().map(|file| file.display()))
             .flag("i-own-this-target", self.i_own_this_target)
             .option("max-connections", is_bound.then_some(max_connections))
             .option("max-seconds", is_bound.then_some(max_seconds))
@@ -121,7 +118,9 @@ impl Args {
             .option("hosts", &self.hosts)
             .option("listen", self.listen)
             .option("prometheus", self.prometheus);
-        command.0
+        // just would lose the quotes.
+        let verb = if command.contains('\'') { "cargo rpc-bench run" } else { "just bench-all" };
+        format!("{verb} {command}")
     }
 
     /// Begins to show the run, where that is wished.
@@ -324,6 +323,28 @@ mod tests {
             source: Source::Path,
             sha256: String::new(),
         }
+    }
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted_and_not_given_to_just() {
+        #[derive(clap::Parser)]
+        struct Call {
+            #[command(flatten)]
+            args: Args,
+        }
+        let command = |folder: &str, given: &[&str]| {
+            let call: Call = clap::Parser::parse_from([&["run"], given].concat());
+            call.args.command(&ConfigDir(folder.into()))
+        };
+        assert_eq!(command("bench-scripts", &["tiny"]), "just bench-all tiny");
+        let target = ["tiny", "--target", "http://127.0.0.1/?a=1&k=${KEY}", "--header", "A: it's"];
+        let wanted = r"--target 'http://127.0.0.1/?a=1&k=${KEY}' --header 'A: it'\''s'";
+        assert_eq!(command("bench-scripts", &target), format!("cargo rpc-bench run tiny {wanted}"));
+        let plain = ["tiny", "--target", "http://127.0.0.1:1/"];
+        assert_eq!(
+            command("my own", &plain),
+            "cargo rpc-bench run tiny --config 'my own' --target http://127.0.0.1:1/"
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use bench_model::headers::{Access, Headers};
 use serde_json::Value;
 
 use super::run::{Wanted, measure};
-use super::{CommandLine, prepare};
+use super::{CommandLine, prepare, quoted};
 
 /// What to send where.
 #[derive(clap::Args)]
@@ -48,15 +48,15 @@ pub struct Args {
 impl Args {
     /// The command that makes the run again.
     fn command(&self) -> String {
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-        let command = CommandLine(format!("rpc-bench try {} --method {}", self.url, self.method))
-            .option("params", self.params.as_deref().map(quoted))
-            .option("result", self.result.as_deref().map(quoted))
+        let command = CommandLine(format!("rpc-bench try {}", quoted(&self.url)))
+            .option("method", [&self.method])
+            .option("params", &self.params)
+            .option("result", &self.result)
             .option("rate", self.rate)
             .option("connections", [self.connections])
             .option("seconds", [self.seconds])
-            .option("header", self.headers.iter().map(|header| quoted(header)))
-            .option("ca", self.ca.iter().map(|file| quoted(&file.to_string_lossy())))
+            .option("header", &self.headers)
+            .option("ca", self.ca.iter().map(|file| file.display()))
             .flag("i-own-this-target", self.i_own_this_target);
         command.0
     }
@@ -84,4 +84,33 @@ pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool>
     let command = args.command();
     let wanted = Wanted { plan, text, again: format!("cargo {command}"), command, resumed: None };
     measure(config, results, wanted, &interrupt)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Call {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_shell_reads_the_command_as_it_was_given() {
+        let given =
+            ["try", "http://127.0.0.1/?a=1&b=${KEY}", "--method", "it's $(one)", "--params", "[\"a b\"]"];
+        let command = Call::parse_from(given).args.command();
+        let wanted =
+            r#"rpc-bench try 'http://127.0.0.1/?a=1&b=${KEY}' --method 'it'\''s $(one)' --params '["a b"]'"#;
+        assert_eq!(command, format!("{wanted} --connections 16 --seconds 20"));
+        // As `sh` takes it apart.
+        let script = format!("printf '%s\n' {}", command.strip_prefix("rpc-bench ").unwrap());
+        let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        let read = String::from_utf8(output.stdout).unwrap();
+        let given = given.map(str::to_owned).join("\n");
+        assert_eq!(read, format!("{given}\n--connections\n16\n--seconds\n20\n"));
+    }
 }
