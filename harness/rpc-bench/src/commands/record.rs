@@ -1,5 +1,7 @@
 //! `rpc-bench record`: passes calls on to a service and writes each into a file, which a workload then sends.
 
+mod line;
+
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -14,18 +16,10 @@ use bench_model::headers::{Access, Headers};
 use bench_model::target::Target;
 use bench_system::interrupt::Interrupt;
 use bench_system::readable_numbers::counted;
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 use tiny_http::{Header, Method, Request, Response, Server};
 
-/// Calls that are never recorded, since they hold keys, or do something that can't be done twice.
-const LEFT_OUT: [&str; 5] =
-    ["personal_*", "*sign*", "*send*Transaction*", "*sendBundle*", "*sendUserOperation*"];
-
-/// Names of parameters whose values are never recorded; where one is a part of a name, in any case.
-const SECRETS: [&str; 6] = ["password", "passphrase", "secret", "token", "privatekey", "apikey"];
-
-/// What stands in a secret's place.
-const REMOVED: &str = "removed";
+use line::{Call, LEFT_OUT, fits};
 
 /// Calls that are passed on at one time.
 const AT_ONCE: usize = 32;
@@ -75,7 +69,10 @@ struct Written {
     file: File,
     /// Recorded calls by method.
     methods: BTreeMap<String, u64>,
+    /// Calls whose methods are not to be recorded.
     left_out: u64,
+    /// What is no call that a workload could send.
+    no_calls: u64,
     /// Why the file takes no more.
     error: Option<std::io::Error>,
 }
@@ -90,7 +87,7 @@ pub fn record(args: &Args) -> Result<bool> {
     let file = OpenOptions::new().write(true).create_new(true).open(&args.to);
     let file = file.with_context(|| format!("--to: can't make {}", args.to.display()))?;
     let left_out = LEFT_OUT.iter().map(|name| (*name).to_owned()).chain(args.leave_out.clone()).collect();
-    let written = Written { file, methods: BTreeMap::new(), left_out: 0, error: None };
+    let written = Written { file, methods: BTreeMap::new(), left_out: 0, no_calls: 0, error: None };
     let recorder = Arc::new(Recorder { left_out, most: args.calls, written: Mutex::new(written) });
     let at = server.server_addr().to_ip().context("it listens on no address")?;
     bench_system::say!("send calls to http://{at}/ in the place of {}; Ctrl-C ends it", target);
@@ -115,6 +112,10 @@ pub fn record(args: &Args) -> Result<bool> {
     if written.left_out > 0 {
         let left_out = counted(written.left_out, "call");
         bench_system::say!("{left_out} left out, as --leave-out and its defaults say");
+    }
+    if written.no_calls > 0 {
+        let no_calls = counted(written.no_calls, "message");
+        bench_system::say!("{no_calls} left out: no JSON, no method, or no array or object as parameters");
     }
     if calls > 0 {
         bench_system::say!(
@@ -185,31 +186,32 @@ impl Recorder {
         self.written().is_done(self.most)
     }
 
-    /// Writes the calls of a message down; what is no call is not one's.
+    /// Writes the calls of a message down, a batch's too.
     fn take(&self, body: &str) {
-        let calls = match serde_json::from_str(body) {
-            Ok(Value::Array(calls)) => calls,
-            Ok(call) => vec![call],
-            Err(_) => return,
+        let calls = match body.trim_start().starts_with('[') {
+            true => serde_json::from_str(body),
+            false => serde_json::from_str(body).map(|call| vec![call]),
         };
-        calls.into_iter().for_each(|call| self.take_one(call));
+        match calls {
+            Ok(calls) => calls.into_iter().for_each(|call| self.take_one(call)),
+            Err(_) => self.written().no_calls += 1,
+        }
     }
 
-    fn take_one(&self, mut call: Value) {
-        let Some(method) = call["method"].as_str().map(str::to_owned) else { return };
+    fn take_one(&self, call: &RawValue) {
+        let read = Call::read(call);
         // Locked until it is written: others may be about to write the last call, too.
         let mut written = self.written();
         if written.is_done(self.most) {
             return;
         }
+        let Ok((method, line)) = read else {
+            written.no_calls += 1;
+            return;
+        };
         if self.left_out.iter().any(|pattern| fits(pattern, &method)) {
             written.left_out += 1;
             return;
-        }
-        let mut line = json!({ "method": method });
-        if let Some(params) = call.get_mut("params") {
-            without_secrets(params);
-            line["params"] = params.take();
         }
         match writeln!(written.file, "{line}") {
             Ok(()) => *written.methods.entry(method).or_insert(0) += 1,
@@ -218,67 +220,17 @@ impl Recorder {
     }
 }
 
-/// Whether a name fits a pattern, in which `*` stands for any text.
-fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
-            let starts = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
-            starts.into_iter().any(|at| fits(after, &rest[at..]))
-        }),
-    }
-}
-
-fn without_secrets(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(without_secrets),
-        Value::Object(members) => {
-            for (name, member) in members {
-                let name = name.to_lowercase().replace(['_', '-'], "");
-                match SECRETS.iter().any(|secret| name.contains(secret)) {
-                    true => *member = REMOVED.into(),
-                    false => without_secrets(member),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_star_stands_for_any_text() {
-        for (pattern, name, is_fit) in [
-            ("eth_call", "eth_call", true),
-            ("eth_call", "eth_calls", false),
-            ("personal_*", "personal_unlockAccount", true),
-            ("*sign*", "eth_signTypedData", true),
-            ("*sign*", "eth_getLogs", false),
-            ("*sendRawTransaction", "eth_sendRawTransaction", true),
-            ("*", "", true),
-        ] {
-            assert_eq!(fits(pattern, name), is_fit, "{pattern} {name}");
-        }
-    }
-
-    #[test]
-    fn secrets_are_removed_wherever_they_stand() {
-        let mut params =
-            json!([{ "user": "a", "API_Key": "x", "deep": [{ "privateKey": { "d": 1 } }] }, "b"]);
-        without_secrets(&mut params);
-        let wanted = json!([{ "user": "a", "API_Key": REMOVED, "deep": [{ "privateKey": REMOVED }] }, "b"]);
-        assert_eq!(params, wanted);
-    }
 
     #[test]
     fn calls_are_written_a_line_each_until_there_are_enough() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("calls.jsonl");
         let file = File::create(&path).unwrap();
-        let written = Mutex::new(Written { file, methods: BTreeMap::new(), left_out: 0, error: None });
+        let written =
+            Mutex::new(Written { file, methods: BTreeMap::new(), left_out: 0, no_calls: 0, error: None });
         let recorder = Recorder { left_out: vec!["eth_sign*".to_owned()], most: Some(3), written };
         recorder.take(r#"{"id":1,"method":"a","params":[1]}"#);
         recorder.take(r#"[{"id":1,"method":"b"},{"id":2,"method":"eth_sign"},{"id":3}]"#);
@@ -287,17 +239,20 @@ mod tests {
         assert!(recorder.is_done());
         assert_eq!(methods(&recorder.written()), "a (2), b (1)");
         assert_eq!(recorder.written().left_out, 1);
+        assert_eq!(recorder.written().no_calls, 2);
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(
             text,
             "{\"method\":\"a\",\"params\":[1]}\n{\"method\":\"b\"}\n{\"method\":\"a\",\"params\":[2]}\n"
         );
     }
+
     #[test]
     fn clients_at_one_time_record_no_call_too_many() {
         for _ in 0..200 {
             let file = tempfile::tempfile().unwrap();
-            let written = Mutex::new(Written { file, methods: BTreeMap::new(), left_out: 0, error: None });
+            let written =
+                Mutex::new(Written { file, methods: BTreeMap::new(), left_out: 0, no_calls: 0, error: None });
             let recorder = Recorder { left_out: Vec::new(), most: Some(20), written };
             let together = std::sync::Barrier::new(8);
             std::thread::scope(|scope| {
