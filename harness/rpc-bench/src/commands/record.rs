@@ -19,7 +19,7 @@ use bench_system::readable_numbers::counted;
 use serde_json::value::RawValue;
 use tiny_http::{Header, Method, Request, Response, Server};
 
-use line::{Call, LEFT_OUT, fits};
+use line::{Call, LEFT_OUT, is_of};
 
 /// Calls that are passed on at one time.
 const AT_ONCE: usize = 32;
@@ -209,7 +209,7 @@ impl Recorder {
             written.no_calls += 1;
             return;
         };
-        if self.left_out.iter().any(|pattern| fits(pattern, &method)) {
+        if self.left_out.iter().any(|pattern| is_of(pattern, &method)) {
             written.left_out += 1;
             return;
         }

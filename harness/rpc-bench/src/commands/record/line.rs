@@ -4,12 +4,20 @@ use anyhow::{Result, ensure};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Calls that are never recorded, since they hold keys, or do something that can't be done twice.
-pub(super) const LEFT_OUT: [&str; 5] =
-    ["personal_*", "*sign*", "*send*Transaction*", "*sendBundle*", "*sendUserOperation*"];
+/// Calls that are never recorded, since they hold keys, or do something that can't be done twice; in any case.
+pub(super) const LEFT_OUT: [&str; 7] = [
+    "personal_*",
+    "*sign*",
+    "*send*transaction*",
+    "*sendbundle*",
+    "*senduseroperation*",
+    "*passphrase*",
+    "*login*",
+];
 
 /// Names of parameters whose values are never recorded; where one is a part of a name, in any case.
-const SECRETS: [&str; 6] = ["password", "passphrase", "secret", "token", "privatekey", "apikey"];
+const SECRETS: [&str; 10] =
+    ["password", "passphrase", "secret", "token", "privatekey", "apikey", "auth", "pwd", "mnemonic", "seed"];
 
 /// What stands in a secret's place.
 const REMOVED: &str = "removed";
@@ -40,8 +48,16 @@ impl Call<'_> {
     }
 }
 
+/// Whether a method is of a pattern, in any case. One that reads signatures does not sign.
+pub(super) fn is_of(pattern: &str, method: &str) -> bool {
+    let method = method.to_lowercase();
+    let pattern = pattern.to_lowercase();
+    let signs = pattern == "*sign*";
+    fits(&pattern, &if signs { method.replace("getsignature", "") } else { method })
+}
+
 /// Whether a name fits a pattern, in which `*` stands for any text.
-pub(super) fn fits(pattern: &str, name: &str) -> bool {
+fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
@@ -79,9 +95,10 @@ fn first_value(text: &str) -> serde_json::Result<(&str, &str)> {
     Ok(text.split_at(values.byte_offset()))
 }
 
-/// Whether a member of this name is a secret.
+/// Whether a member of this name is a secret. An author is none, nor is an authority, and `authorization` is one.
 fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase().replace(['_', '-'], "");
+    let name = name.replace("authoriz", "auth").replace("authoris", "auth").replace("author", "");
     SECRETS.iter().any(|secret| name.contains(secret))
 }
 
@@ -101,6 +118,37 @@ mod tests {
             ("*", "", true),
         ] {
             assert_eq!(fits(pattern, name), is_fit, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn calls_that_sign_send_or_log_in_are_left_out_in_any_case() {
+        let is_left_out = |method: &str| LEFT_OUT.iter().any(|pattern| is_of(pattern, method));
+        for method in [
+            "sendrawtransaction",
+            "eth_sendRawTransaction",
+            "walletpassphrase",
+            "user.Login",
+            "SignMessage",
+            "eth_signTypedData",
+        ] {
+            assert!(is_left_out(method), "{method}");
+        }
+        for method in
+            ["getSignaturesForAddress", "getSignatureStatuses", "eth_getTransactionByHash", "getblock"]
+        {
+            assert!(!is_left_out(method), "{method}");
+        }
+        assert!(is_of("Debug_*", "debug_traceCall"), "one of --leave-out");
+    }
+
+    #[test]
+    fn a_secret_is_known_by_its_name() {
+        for name in ["auth", "Authorization", "basic_auth", "userPwd", "mnemonic", "wallet-seed", "API_KEY"] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in ["author", "authority", "name", "block"] {
+            assert!(!is_secret(name), "{name}");
         }
     }
 
