@@ -3,7 +3,7 @@
 mod line;
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -85,7 +85,8 @@ pub fn record(args: &Args) -> Result<bool> {
     let server = Server::http(args.listen).map_err(|error| anyhow!("--listen {}: {error}", args.listen))?;
     // Whatever it holds, it is the user's: a file that is there is never written to.
     let file = OpenOptions::new().write(true).create_new(true).open(&args.to);
-    let file = file.with_context(|| format!("--to: can't make {}", args.to.display()))?;
+    let file =
+        file.with_context(|| format!("--to: can't make {}; choose another --to", args.to.display()))?;
     let left_out = LEFT_OUT.iter().map(|name| (*name).to_owned()).chain(args.leave_out.clone()).collect();
     let written = Written { file, methods: BTreeMap::new(), left_out: 0, no_calls: 0, error: None };
     let recorder = Arc::new(Recorder { left_out, most: args.calls, written: Mutex::new(written) });
@@ -104,11 +105,19 @@ pub fn record(args: &Args) -> Result<bool> {
     }
     interrupt.wait_for_end(|| Ok(recorder.is_done()))?;
     let written = recorder.written();
+    // It is this command's own, and would only be in the way of the next one.
+    if written.file.metadata().is_ok_and(|file| file.len() == 0) {
+        fs::remove_file(&args.to).with_context(|| format!("can't remove {}", args.to.display()))?;
+    }
     if let Some(error) = &written.error {
         return Err(anyhow!("{}: {error}", args.to.display()));
     }
     let calls = written.calls();
-    bench_system::say!("{} of {} in {}", counted(calls, "call"), methods(&written), args.to.display());
+    let to = args.to.display();
+    match calls {
+        0 => bench_system::say!("no call was recorded, so there is no {to}"),
+        _ => bench_system::say!("{} of {} in {to}", counted(calls, "call"), methods(&written)),
+    }
     if written.left_out > 0 {
         let left_out = counted(written.left_out, "call");
         bench_system::say!("{left_out} left out, as --leave-out and its defaults say");
@@ -138,7 +147,7 @@ impl Written {
 
 fn methods(written: &Written) -> String {
     let each = written.methods.iter().map(|(method, calls)| format!("{method} ({calls})"));
-    if written.methods.is_empty() { "no method".to_owned() } else { each.collect::<Vec<_>>().join(", ") }
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// Passes one message on, with the service's status and answer back.

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::bench::{program, stderr};
+use crate::bench::{kill, program, stderr};
 use crate::own_service::{self, AT_A_RATE, Service, TOKEN, holds_none_of};
 
 /// A recorder in front of a service, and where it listens.
@@ -79,8 +79,24 @@ fn a_file_that_is_there_is_not_written_to() {
         .unwrap();
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("--to") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("choose another --to") && said.lines().count() == 1, "{said}");
+    assert!(said.contains(&to.display().to_string()), "{said}");
     assert_eq!(fs::read_to_string(&to).unwrap(), "mine");
+}
+
+#[test]
+fn no_file_is_left_where_no_call_came() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("calls.jsonl");
+    for _ in 0..2 {
+        let (child, addr) = recorder(&service, &to, 1);
+        post(&addr, "POST", r#"{"id":8,"method":"height"}"#);
+        kill(child.id() as i32, libc::SIGINT);
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(!to.exists());
+    }
 }
 
 /// The most memory that a process has held so far, in bytes.
