@@ -1,10 +1,12 @@
 //! The headline: who is faster, by how much, how sure that is, and what must be known before it is believed.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::columns::Columns;
 use super::format::{
-    PAIRED_RATIOS, at, bullets, count, dash, joined, known, list, load, percent, ratio, thousands, time_us,
+    PAIRED_RATIOS, at, bullets, count, dash, joined, known, list, load, percent, ratio, shell, thousands,
+    time_us,
 };
 use super::tables::bare;
 use super::{
@@ -25,7 +27,13 @@ const MOST_ROWS: usize = 16;
 
 /// The first screen in Markdown: what must be known before anything is believed, and the answer.
 pub fn headline(run: &Run) -> String {
-    incomplete(run) + &so_far(run)
+    // A report may be kept, and where its run was on this machine is nobody's business.
+    headline_in(run, &Path::new("results").join(&run.name))
+}
+
+/// The same for a terminal: it is resumed by the folder that it is in.
+pub fn headline_in(run: &Run, folder: &Path) -> String {
+    incomplete(run, folder) + &so_far(run)
 }
 
 /// The same without a word on what is still to be measured, for a run that goes on.
@@ -87,7 +95,7 @@ fn figures(run: &Run) -> String {
 }
 
 /// What is left of a run that was stopped.
-fn incomplete(run: &Run) -> String {
+fn incomplete(run: &Run, folder: &Path) -> String {
     let trials = (run.left() > 0)
         .then(|| format!("{} trials have run, at least {} are still needed", run.observed(), run.left()));
     let searches = run.searches_left().then(|| {
@@ -97,8 +105,8 @@ fn incomplete(run: &Run) -> String {
         format!("{} searches have ended, and more are to come", thresholds + rates)
     });
     let resume = |what| {
-        let name = &run.name;
-        format!("> **Incomplete: {what}.** Resume it: `cargo rpc-bench run --resume results/{name}`.\n\n")
+        let folder = shell(&[folder.display().to_string()]);
+        format!("> **Incomplete: {what}.** Resume it: `cargo rpc-bench run --resume {folder}`.\n\n")
     };
     trials.into_iter().chain(searches).map(resume).collect()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use bench_model::results::RunFolder;
 use bench_report::export::{Format, export};
-use bench_report::{Run, calibration, headline, pooled, why};
+use bench_report::{Run, calibration, headline_in, pooled, why};
 
 use super::say_found;
 
@@ -50,7 +50,7 @@ pub fn report(results: &Path, args: &Args) -> Result<bool> {
     } else if folder.is_why() {
         say_found(&folder, &why::headline(&why::write(&folder)?));
     } else {
-        say_found(&folder, &(headline(&bench_report::write(&folder)?) + "\n"));
+        say_found(&folder, &(headline_in(&bench_report::write(&folder)?, &folder.0) + "\n"));
         print_agreement(&folder, results);
     }
     Ok(true)

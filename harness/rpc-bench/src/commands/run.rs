@@ -254,7 +254,7 @@ pub(super) fn measure(
         );
     })?;
     let run = bench_report::write(&folder)?;
-    say_found(&folder, &format!("\n{}\n", bench_report::headline(&run)));
+    say_found(&folder, &format!("\n{}\n", bench_report::headline_in(&run, &folder.0)));
     super::report::print_agreement(&folder, results);
     let shortcomings = run.shortcomings();
     if let [first, others @ ..] = shortcomings.as_slice() {

@@ -14,6 +14,12 @@ use crate::samples::{conditions, sample};
 /// The first screen of a campaign over getBalance with these lines, in which each connection gives 1,000 requests/s,
 /// and actix takes half of the others' CPU time.
 fn first_screen(lines: &str) -> String {
+    let dir = configured(lines);
+    bench_report::headline(&measured(&ConfigDir(dir.path().to_owned()), dir.path()))
+}
+
+/// A configuration with such a campaign.
+fn configured(lines: &str) -> tempfile::TempDir {
     let shipped = ConfigDir::of_repository().0;
     let dir = tempfile::tempdir().unwrap();
     for name in ["workloads", "servers.toml"] {
@@ -26,17 +32,23 @@ fn first_screen(lines: &str) -> String {
          [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n"
     );
     std::fs::write(dir.path().join("campaigns/own.toml"), campaign).unwrap();
-    bench_report::headline(&measured(&ConfigDir(dir.path().to_owned()), dir.path()))
+    dir
 }
 
 fn measured(config: &ConfigDir, results: &Path) -> Run {
+    part_measured(config, results, "just bench-all own", usize::MAX)
+}
+
+/// A run of which so many trials have been made.
+fn part_measured(config: &ConfigDir, results: &Path, command: &str, trials: usize) -> Run {
     let (plan, _) = run::resolve(config, "own").unwrap();
     let observed = observe_planned(&plan, |trial| {
         let cpu_us =
             if trial.server == "actix" { 10.0 } else { 20.0 } * (1.0 + 0.001 * f64::from(trial.block));
         sample(1_000.0 * f64::from(trial.connections), cpu_us)
     });
-    Run::load(&folder(results, "own", &plan, &conditions("just bench-all own"), observed)).unwrap()
+    let observed = observed.into_iter().take(trials);
+    Run::load(&folder(results, "own", &plan, &conditions(command), observed)).unwrap()
 }
 
 /// The cells of the row that begins so.
@@ -44,6 +56,18 @@ fn row(screen: &str, begins: &str) -> Vec<String> {
     let mut rows =
         screen.lines().map(cells).filter(|row| row.get(1).is_some_and(|cell| cell.starts_with(begins)));
     rows.next().unwrap_or_else(|| panic!("no row {begins:?} in {screen}"))
+}
+
+#[test]
+fn an_incomplete_run_is_resumed_by_its_folder() {
+    let dir = configured("servers = [\"actix\"]\nconnections = [1, 8]");
+    let config = ConfigDir(dir.path().to_owned());
+    let run = part_measured(&config, dir.path(), "just bench-all own", 1);
+    let folder = dir.path().join("my runs").join(&run.name);
+    let said = bench_report::headline_in(&run, &folder);
+    assert!(said.contains(&format!("`cargo rpc-bench run --resume '{}'`", folder.display())), "{said}");
+    let kept = bench_report::headline(&run);
+    assert!(kept.contains(&format!("`cargo rpc-bench run --resume results/{}`", run.name)), "{kept}");
 }
 
 #[test]
