@@ -166,6 +166,20 @@ impl Run {
         self.searches_given_up().into_iter().chain(failed).chain(missed).collect()
     }
 
+    /// Why there is not a single figure although trials were measured, where none is: all of them are invalid. It is no
+    /// shortcoming of the servers, which answered.
+    pub fn has_no_figure(&self) -> Option<String> {
+        let is_searched = self.searched_on.is_some() || self.slo_on.is_some() || self.summary.sizes.is_some();
+        let mut cells = self.parts().flat_map(|part| &part.summary.cells);
+        let invalid = self.invalid().count();
+        let is_bare = !is_searched && invalid > 0 && cells.all(|cell| cell.completed == 0);
+        is_bare.then(|| {
+            let trials =
+                if invalid == 1 { "the only trial is" } else { &format!("all {invalid} trials are") };
+            format!("there is no figure, as {trials} invalid; \"What failed\" in the report says why")
+        })
+    }
+
     /// Trials that ended because connections did not fit in a box: an answer, and neither measured nor failed.
     pub fn killed_in_boxes(&self) -> usize {
         self.summary.boxed.iter().flat_map(|of| &of.levels).map(|level| level.killed).sum()

@@ -62,7 +62,7 @@ impl Args {
     }
 }
 
-/// Measures one call, and prints and writes the report. False where a trial failed.
+/// Measures one call, and prints and writes the report. False where a trial failed or none counts.
 pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let interrupt = prepare()?;
     let json = |option: &str, text: &Option<String>| -> Result<Option<Value>> {

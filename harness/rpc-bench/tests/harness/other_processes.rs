@@ -36,8 +36,10 @@ fn a_trial_with_a_busy_process_is_invalid_and_says_so() {
     bench.replace("campaigns/tiny.toml", "max_foreign_cpu = \"100%\"", "max_foreign_cpu = \"5%\"");
     bench.replace("campaigns/tiny.toml", "max_extra_blocks = 0", "max_extra_blocks = 2");
     let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "invalid trials are no failure: {}", stderr(&output));
     let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("exit code 1: there is no figure, as all 6 trials are invalid"), "{said}");
+    assert!(bench.run(&["check"]).status.success(), "invalid trials are no failure of a server");
     assert!(said.contains("INVALID: another process"), "{said}");
     assert!(said.contains("1 block was lost and is run again"), "{said}");
 

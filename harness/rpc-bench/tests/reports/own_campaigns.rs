@@ -7,6 +7,7 @@ use std::path::Path;
 use bench_measure::run;
 use bench_model::config::ConfigDir;
 use bench_report::Run;
+use bench_system::probe::other_processes::ForeignCpu;
 
 use crate::observed::{cells, folder, observe_planned};
 use crate::samples::{conditions, sample};
@@ -56,6 +57,28 @@ fn row(screen: &str, begins: &str) -> Vec<String> {
     let mut rows =
         screen.lines().map(cells).filter(|row| row.get(1).is_some_and(|cell| cell.starts_with(begins)));
     rows.next().unwrap_or_else(|| panic!("no row {begins:?} in {screen}"))
+}
+
+#[test]
+fn a_run_of_which_no_trial_counts_says_so() {
+    let dir = configured("servers = [\"actix\"]\nconnections = [1]");
+    let config = ConfigDir(dir.path().to_owned());
+    let (plan, _) = run::resolve(&config, "own").unwrap();
+    let said = |valid: u32| {
+        let observed = observe_planned(&plan, |trial| {
+            let used_s = if trial.block <= valid { 0.0 } else { 600.0 };
+            let mut sample = sample(1_000.0, 20.0);
+            sample.foreign_cpu = Some(ForeignCpu { used_s, of_s: 1_200.0, limit: 0.03, busiest: None });
+            sample
+        });
+        let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
+        let run = Run::load(&folder).unwrap();
+        assert_eq!(run.shortcomings(), Vec::<String>::new(), "its answers were right");
+        run.has_no_figure()
+    };
+    assert_eq!(said(1), None);
+    let none = "there is no figure, as all 8 trials are invalid; \"What failed\" in the report says why";
+    assert_eq!(said(0).unwrap(), none);
 }
 
 #[test]
