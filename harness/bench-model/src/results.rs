@@ -236,8 +236,13 @@ impl RunFolder {
 
     /// The observations so far, in the order they were made. A last line without its end was cut off by a crash and
     /// does not count; its trial is run again.
+    ///
+    /// # Errors
+    /// The file can't be read, or has an observation that no run writes, which one line names.
     pub fn observations(&self) -> Result<Vec<Observation>> {
-        self.lines(OBSERVATIONS)
+        let observations = self.lines(OBSERVATIONS)?;
+        sound::check_all(&self.0.join(OBSERVATIONS), &observations)?;
+        Ok(observations)
     }
 
     /// The whole lines of a file of JSON lines; none where there is no such file.

@@ -2,30 +2,23 @@
 //! same time, is named by its file, line and field.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
 use super::own::{kind_of, sorted};
-use super::{OBSERVATIONS, RunFolder, TOOL_OUTPUT};
+use super::{RunFolder, TOOL_OUTPUT};
 use crate::load::LoadSample;
 use crate::observation::Observation;
 
 impl RunFolder {
-    /// Refuses observations that no run writes, in the folders of its stages too: two of one trial, a trial or a block
-    /// without a number, and a time that is below 0.
+    /// Refuses observations that no run writes, in the folders of all its stages too, whether or not a report reads
+    /// them: two of one trial, a trial or a block without a number, and a time that is below 0.
     ///
     /// # Errors
     /// One line with the file, the line and the field.
     pub fn check_observations(&self) -> Result<()> {
-        let path = self.0.join(OBSERVATIONS);
-        let mut lines: HashMap<u32, usize> = HashMap::new();
-        for (line, observation) in (1..).zip(&self.observations()?) {
-            let place = || format!("{}:{line}", path.display());
-            check(observation).with_context(place)?;
-            let number = observation.trial.number;
-            let before = lines.insert(number, line).unwrap_or(0);
-            ensure!(before == 0, "{}: field number: trial {number} stands on line {before} as well", place());
-        }
+        self.observations()?;
         for inside in sorted(&self.0)? {
             // Stages, and folders of stages.
             if kind_of(&inside)?.is_dir() && !inside.ends_with(TOOL_OUTPUT) {
@@ -34,6 +27,22 @@ impl RunFolder {
         }
         Ok(())
     }
+}
+
+/// Refuses observations of a file that no run writes.
+///
+/// # Errors
+/// One line with the file, the line and the field.
+pub(super) fn check_all(path: &Path, observations: &[Observation]) -> Result<()> {
+    let mut lines: HashMap<u32, usize> = HashMap::new();
+    for (line, observation) in (1..).zip(observations) {
+        let place = || format!("{}:{line}", path.display());
+        check(observation).with_context(place)?;
+        let number = observation.trial.number;
+        let before = lines.insert(number, line).unwrap_or(0);
+        ensure!(before == 0, "{}: field number: trial {number} stands on line {before} as well", place());
+    }
+    Ok(())
 }
 
 fn check(observation: &Observation) -> Result<()> {
@@ -65,6 +74,8 @@ fn check_time(field: &str, time: f64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+
+    use crate::results::OBSERVATIONS;
 
     use super::*;
 
