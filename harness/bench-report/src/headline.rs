@@ -105,8 +105,15 @@ fn incomplete(run: &Run, folder: &Path) -> String {
         format!("{} searches have ended, and more are to come", thresholds + rates)
     });
     let resume = |what| {
-        let folder = shell(&[folder.display().to_string()]);
-        format!("> **Incomplete: {what}.** Resume it: `cargo rpc-bench run --resume {folder}`.\n\n")
+        let next = match run.is_gate_of_commit() {
+            // The checkout of the commit is gone.
+            true => format!("A gate can't be resumed; start again: `{}`", run.conditions.command),
+            false => {
+                let folder = shell(&[folder.display().to_string()]);
+                format!("Resume it: `cargo rpc-bench run --resume {folder}`")
+            }
+        };
+        format!("> **Incomplete: {what}.** {next}.\n\n")
     };
     trials.into_iter().chain(searches).map(resume).collect()
 }

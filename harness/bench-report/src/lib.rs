@@ -118,6 +118,11 @@ impl Run {
         Self { name, conditions, plan, summary, duets: None, ceilings, searched_on: None, slo_on: None }
     }
 
+    /// Whether it is a gate's, of servers against themselves at a commit.
+    fn is_gate_of_commit(&self) -> bool {
+        self.conditions.command.contains(" gate --base-rev ")
+    }
+
     /// What a reader knows a server by; a name that the plan does not have stands for itself.
     pub fn label<'a>(&'a self, server: &'a str) -> &'a str {
         self.plan.servers.iter().find(|known| known.name == server).map_or(server, Server::label)

@@ -100,7 +100,7 @@ fn observations_that_stand_twice_are_neither_reported_nor_compared() {
 }
 
 #[test]
-fn an_incomplete_run_is_resumed_by_its_folder() {
+fn an_incomplete_run_is_resumed_by_its_folder_and_a_gate_of_a_commit_never() {
     let dir = configured("servers = [\"actix\"]\nconnections = [1, 8]");
     let config = ConfigDir(dir.path().to_owned());
     let run = part_measured(&config, dir.path(), "just bench-all own", 1);
@@ -109,6 +109,10 @@ fn an_incomplete_run_is_resumed_by_its_folder() {
     assert!(said.contains(&format!("`cargo rpc-bench run --resume '{}'`", folder.display())), "{said}");
     let kept = bench_report::headline(&run);
     assert!(kept.contains(&format!("`cargo rpc-bench run --resume results/{}`", run.name)), "{kept}");
+    let gate = part_measured(&config, dir.path(), "just gate --base-rev 1a2b3c --minutes 5", 1);
+    let said = bench_report::headline(&gate);
+    assert!(said.contains("start again: `just gate --base-rev 1a2b3c --minutes 5`"), "{said}");
+    assert!(said.contains("**Incomplete") && !said.contains("--resume"), "{said}");
 }
 
 #[test]

@@ -12,12 +12,13 @@ use bench_measure::run::gate::{Counted, Question, Sides, checkout, instructions}
 use bench_model::config::ConfigDir;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tools;
-use bench_model::results::REPORT;
+use bench_model::results::{REPORT, RunFolder};
 use bench_report::Run;
 use bench_report::moves;
-use bench_system::interrupt::Interrupt;
+use bench_system::interrupt::{Interrupt, Interrupted};
 use bench_system::probe::callgrind;
 use bench_system::probe::host::on_path;
+use bench_system::readable_numbers::counted as counted_words;
 use serde::Serialize;
 
 use super::Args;
@@ -165,17 +166,34 @@ fn measure(
     let mut tools = Tools::find(&[LoadTool::Bombardier], &config.tools())?;
     let call = args.again(sides.base());
     let text = format!("# Put together by: rpc-bench {call}\n");
-    let folder = run::begin(results, &plan, &text, &mut tools, &format!("just {call}"), interrupt)?;
+    // just would lose the quotes.
+    let command = format!("{} {call}", if call.contains('\'') { "cargo rpc-bench" } else { "just" });
+    let begun = run::begin(results, &plan, &text, &mut tools, &command, interrupt);
+    let folder = begun.inspect_err(|error| {
+        if error.is::<Interrupted>() {
+            bench_system::note!("\n{error}; start again with: {command}");
+        }
+    })?;
     let _locked = folder.lock()?;
     bench_system::note!("results go to {}", folder.0.display());
-    run::carry_out(&folder, &tools, interrupt, &|_| ())?;
-    let mut counted = Vec::new();
-    if instructions::is_possible() {
-        counted = sides.count(&plan, &folder, interrupt)?;
-    } else if sides.can_be_counted() {
-        args.say(&format!("SKIPPED: instructions: {}", callgrind::INSTALL));
-    }
+    let carried_out = run::carry_out(&folder, &tools, interrupt, &|_| ());
+    let counted = carried_out.and_then(|()| match instructions::is_possible() {
+        true => sides.count(&plan, &folder, interrupt),
+        false => {
+            if sides.can_be_counted() {
+                args.say(&format!("SKIPPED: instructions: {}", callgrind::INSTALL));
+            }
+            Ok(Vec::new())
+        }
+    });
+    let counted = counted.inspect_err(|_| bench_system::note!("\n{}", what_is_left(&folder, &command)))?;
     Ok((bench_report::write(&folder)?, counted, folder.0.join(REPORT)))
+}
+
+/// What a gate that was stopped leaves, and what to do. The base's checkout is gone with it, so it is never resumed.
+fn what_is_left(folder: &RunFolder, command: &str) -> String {
+    let (kept, path) = (counted_words(folder.kept_trials() as u64, "trial"), folder.0.display());
+    format!("{kept} kept in {path}; a gate can't be resumed, so start again with: {command}")
 }
 
 /// What was found of each server and request, CPU time before instructions, and the rates where they are judged.
@@ -200,4 +218,19 @@ fn compared(run: &Run, counted: &[Counted], has_rates: bool) -> Vec<Compared> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_that_was_stopped_says_what_is_kept_and_how_to_start_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(dir.path(), "gate").unwrap();
+        let said = what_is_left(&folder, "just gate --base-rev 1a2b3c");
+        let path = folder.0.display();
+        let wanted = "a gate can't be resumed, so start again with: just gate --base-rev 1a2b3c";
+        assert_eq!(said, format!("0 trials kept in {path}; {wanted}"));
+    }
 }
