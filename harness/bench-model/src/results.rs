@@ -12,6 +12,7 @@ mod kept;
 mod lock;
 mod own;
 mod pack;
+mod read_only;
 mod sent;
 mod sound;
 mod views;
@@ -33,6 +34,7 @@ pub use conditions::{Conditions, Resumed};
 pub use kept::kept;
 pub use lock::Lock;
 pub use own::{OF_HOSTS, remove_begun, remove_of_hosts};
+pub use read_only::ToRead;
 
 /// The file that only a calibration's folder has.
 pub const CALIBRATION: &str = "calibration.json";

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use bench_analysis::two_runs::{Both, Measured, between};
 use bench_model::results::RunFolder;
 use bench_report::pooled::Unreadable;
@@ -34,7 +34,9 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
     let (Some(before), Some(after)) = (&args.before, &args.after) else {
         return all(results, args.write);
     };
-    let runs = load(&RunFolder::open(before)?, &RunFolder::open(after)?)?;
+    ensure_two(before, after)?;
+    let [before, after] = [RunFolder::open_to_read(before)?, RunFolder::open_to_read(after)?];
+    let runs = load(&before.folder, &after.folder)?;
     let runs = runs.map(|run| run);
     let between = between(runs, args.reference.as_deref())?;
     super::print(compare::markdown(runs, &between))
@@ -57,9 +59,14 @@ fn all(results: &Path, is_kept: bool) -> Result<bool> {
 
 /// Reads two runs, which must not be one and the same.
 pub(super) fn load(before: &RunFolder, after: &RunFolder) -> Result<Both<Measured>> {
-    let real = |RunFolder(path): &RunFolder| {
-        path.canonicalize().with_context(|| format!("can't read {}", path.display()))
-    };
-    ensure!(real(before)? != real(after)?, "{} is given twice; give two runs", before.0.display());
+    ensure_two(&before.0, &after.0)?;
     Ok(Both { before: compare::load(before)?, after: compare::load(after)? })
+}
+
+/// Refuses one folder that is given twice.
+fn ensure_two(before: &Path, after: &Path) -> Result<()> {
+    let real = |path: &Path| path.canonicalize();
+    let is_same = real(before).ok().zip(real(after).ok()).is_some_and(|(before, after)| before == after);
+    ensure!(!is_same, "{} is given twice; give two runs", before.display());
+    Ok(())
 }

@@ -25,20 +25,21 @@ pub struct Args {
 /// Writes the report, by the views of a file where one is named, and prints its headline; or prints a campaign's run in
 /// a format that another tool reads, and writes nothing into its folder.
 pub fn report(results: &Path, args: &Args) -> Result<bool> {
-    let folder = RunFolder::open(&args.run)?;
-    let of_campaign = |option: &str| {
+    let of_campaign = |folder: &RunFolder, option: &str| {
         let is_campaign = !folder.is_calibration() && !folder.is_why();
-        ensure!(is_campaign, "{}: {option} is for runs of campaigns", folder.0.display());
+        ensure!(is_campaign, "{}: {option} is for runs of campaigns", args.run.display());
         Ok(())
     };
     if let Some(format) = args.format {
-        of_campaign("--format")?;
-        let text = Run::load(&folder).and_then(|run| export(&run, format));
-        return super::print(text.with_context(|| folder.0.display().to_string())?);
+        let read = RunFolder::open_to_read(&args.run)?;
+        of_campaign(&read.folder, "--format")?;
+        let text = Run::load(&read.folder).and_then(|run| export(&run, format));
+        return super::print(text.with_context(|| args.run.display().to_string())?);
     }
+    let folder = RunFolder::open(&args.run)?;
     let _locked = folder.lock()?;
     if let Some(file) = &args.views {
-        of_campaign("--views")?;
+        of_campaign(&folder, "--views")?;
         let before = folder.show_by(file)?;
         if let Err(error) = Run::load(&folder).and_then(|run| has_cells(&run)) {
             folder.show_as_before(before)?;

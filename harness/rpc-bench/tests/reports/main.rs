@@ -21,6 +21,7 @@ mod original;
 mod own_campaigns;
 mod planted;
 mod pooled;
+mod read_only;
 #[path = "../../../bench-report/tests/shared/samples.rs"]
 mod samples;
 mod schema;
