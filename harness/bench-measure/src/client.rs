@@ -27,7 +27,7 @@ use bench_system::readable_numbers::count;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes that an answer may have.
-const MOST_BYTES: usize = 64 << 20;
+pub const MOST_BYTES: usize = 64 << 20;
 
 /// Characters of an answer that a reader is shown.
 const SHOWN: usize = 200;

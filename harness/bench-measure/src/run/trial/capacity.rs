@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::Seen;
-use crate::client::Connection;
+use crate::client::{Connection, MOST_BYTES};
 use bench_model::observation::Capacity;
 use bench_model::target::Target;
 use bench_model::transport::Transport;
@@ -24,6 +24,9 @@ const QUICK_US: f64 = 500.0;
 
 /// The first answers of a connection may wait for work that is done once.
 const UNCOUNTED: u32 = 2;
+
+/// Bytes that the head of an answer may have.
+const MOST_HEAD: usize = 64 << 10;
 
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -77,7 +80,7 @@ fn over_http(target: &Target, body: &str) -> Option<impl FnMut() -> Option<()> +
     let (addr, path) = (target.addr(), target.filled_path().ok()?);
     let mut client = TcpStream::connect(addr).ok()?;
     client.set_nodelay(true).ok()?;
-    client.set_read_timeout(Some(PATIENCE)).ok()?;
+    client.set_write_timeout(Some(PATIENCE)).ok()?;
     let length = body.len();
     let headers = target.access().headers.filled().ok()?;
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
@@ -87,25 +90,42 @@ fn over_http(target: &Target, body: &str) -> Option<impl FnMut() -> Option<()> +
     );
     Some(move || {
         client.write_all(request.as_bytes()).ok()?;
-        read_answer(&mut client)
+        read_answer(&mut client, PATIENCE)
     })
 }
 
-/// Reads one answer with a `content-length`; its content was compared with the truth before. `None` for any other.
-fn read_answer(client: &mut TcpStream) -> Option<()> {
-    let mut bytes = Vec::new();
+/// Reads one answer with a `content-length`; its content was compared with the truth before. `None` for any other, for
+/// one that is not whole after `patience`, and for one that is longer than the harness reads.
+fn read_answer(client: &mut TcpStream, patience: Duration) -> Option<()> {
+    let until = Instant::now() + patience;
     let mut part = [0; 65_536];
-    let mut whole = usize::MAX;
-    while bytes.len() < whole {
+    let mut read = |client: &mut TcpStream| {
+        // A timeout of 0 is none at all.
+        let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+        client.set_read_timeout(Some(left)).ok()?;
         let length = client.read(&mut part).ok().filter(|length| *length > 0)?;
-        bytes.extend_from_slice(part.get(..length)?);
-        if whole == usize::MAX
-            && let Some(head) = bytes.windows(4).position(|four| four == b"\r\n\r\n")
-        {
-            let text = std::str::from_utf8(bytes.get(..head)?).ok()?.to_ascii_lowercase();
-            let line = text.lines().find_map(|line| line.strip_prefix("content-length:"))?;
-            whole = head + 4 + line.trim().parse::<usize>().ok()?;
+        part.get(..length).map(<[u8]>::to_vec)
+    };
+    let mut bytes = read(client)?;
+    let mut searched = 0;
+    let head = loop {
+        let unread = bytes.get(searched..)?;
+        if let Some(found) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
+            break searched + found;
         }
+        if bytes.len() > MOST_HEAD {
+            return None;
+        }
+        // The empty line may have begun.
+        searched = bytes.len().saturating_sub(3);
+        bytes.extend(read(client)?);
+    };
+    let text = std::str::from_utf8(bytes.get(..head)?).ok()?.to_ascii_lowercase();
+    let line = text.lines().find_map(|line| line.strip_prefix("content-length:"))?;
+    let body = line.trim().parse::<usize>().ok().filter(|body| *body <= MOST_BYTES)?;
+    let mut left = (head + 4 + body).saturating_sub(bytes.len());
+    while left > 0 {
+        left = left.saturating_sub(read(client)?.len());
     }
     Some(())
 }
@@ -145,5 +165,34 @@ mod tests {
     fn a_server_that_does_not_answer_gives_nothing() {
         assert!(time_alone(&server(None), "{}", None).is_none());
         assert!(time_alone(&Target::http("127.0.0.1:9"), "{}", None).is_none());
+    }
+
+    /// Sends these bytes to whoever connects, `pause` before each, and then nothing more until the client is gone.
+    fn sends(parts: Vec<Vec<u8>>, pause: Duration) -> Target {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            for part in parts {
+                std::thread::sleep(pause);
+                if client.write_all(&part).is_err() {
+                    return;
+                }
+            }
+            while client.read(&mut [0; 1_024]).is_ok_and(|length| length > 0) {}
+        });
+        Target::http(&addr)
+    }
+
+    #[test]
+    fn an_answer_without_an_end_gives_nothing() {
+        let began = Instant::now();
+        for length in [u64::MAX.to_string(), "9".repeat(30), (MOST_BYTES + 1).to_string()] {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n1234").into_bytes();
+            assert!(time_alone(&sends(vec![head], Duration::ZERO), "{}", None).is_none(), "{length}");
+        }
+        let endless = vec![vec![b'a'; 65_536]; 1_000];
+        assert!(time_alone(&sends(endless, Duration::ZERO), "{}", None).is_none());
+        assert!(began.elapsed() < PATIENCE, "none of them was waited for");
     }
 }
