@@ -13,6 +13,7 @@ use bench_model::config::{Campaign, ConfigDir, Environment, Holds, Percent, Read
 use bench_model::headers::Access;
 use bench_model::plan::{MostLoad, Plan};
 use bench_model::target::Target;
+use bench_model::workload::truth::has_error;
 use bench_model::workload::{Expected, Leeway, Traffic, Truth, Workload};
 
 /// Resolves a campaign's sweep for one server that runs already: the campaign's workloads at its connection counts. Its
@@ -147,7 +148,7 @@ fn reference(
         }
     }
     ensure!(
-        first.get("error").is_none() && first.get("result").is_some(),
+        !has_error(&first) && first.get("result").is_some(),
         "it answers with a JSON-RPC error: {first}; leave the workload out, or let the server have the campaign's \
          ledger"
     );
@@ -218,6 +219,14 @@ mod tests {
         let later = BALANCE.replace("7", "8");
         let Reference::Own(answer) = found(&[BALANCE, &later]).unwrap() else { panic!("not its own") };
         assert_eq!(answer["result"]["value"], 3);
+    }
+
+    #[test]
+    fn an_error_of_null_is_none() {
+        let answer = r#"{"id":1,"result":3,"error":null}"#;
+        assert!(matches!(found(&[answer]), Ok(Reference::Own(_))));
+        let neither = format!("{:#}", found(&[r#"{"id":1,"error":null}"#]).unwrap_err());
+        assert!(neither.contains("JSON-RPC error"), "{neither}");
     }
 
     #[test]

@@ -213,7 +213,8 @@ function judged(text, id) {
   if (answer === null || answer.id !== id) {
     return 'wrong id';
   }
-  if (answer.error !== undefined) {
+  // JSON-RPC 1.x has an error of null next to a result.
+  if (answer.error !== undefined && answer.error !== null) {
     return `JSON-RPC error ${answer.error.code}`;
   }
   return isTrue(answer.result) ? undefined : 'wrong value';

@@ -360,8 +360,13 @@ impl Truth {
     }
 }
 
+/// Whether an answer has an error. One of null is none: services of JSON-RPC 1.x send it next to a result.
+pub fn has_error(answer: &Value) -> bool {
+    answer.get("error").is_some_and(|error| !error.is_null())
+}
+
 /// The result of an answer with this id and no error.
 fn result_of<'a>(answer: &'a Value, id: &Value) -> Option<&'a Value> {
-    let is_right = answer.get("id") == Some(id) && answer.get("error").is_none();
+    let is_right = answer.get("id") == Some(id) && !has_error(answer);
     answer.get("result").filter(|_| is_right)
 }

@@ -55,9 +55,11 @@ fn what_is_ignored_may_differ_and_nothing_else() {
 fn no_error_is_a_result_with_the_id() {
     let truth = expected(json!("no error")).truth(&json!("a")).unwrap();
     assert!(truth.accepts(&json!({ "id": "a", "result": null })) && truth.accepts(&truth.example()));
+    assert!(truth.accepts(&json!({ "id": "a", "result": 1, "error": null })), "as JSON-RPC 1.x has it");
     for wrong in [
         json!({ "id": "b", "result": 1 }),
         json!({ "id": "a" }),
+        json!({ "id": "a", "error": null }),
         json!({ "id": "a", "error": { "code": -1 } }),
         json!({ "id": "a", "result": 1, "error": { "code": -1 } }),
     ] {
