@@ -79,6 +79,14 @@ pub enum Outcome {
         /// What the kernel counted since the server's start.
         usage: Usage,
     },
+    /// The server gave no answer to a request that was sent without load.
+    NoAnswer {
+        /// When the request was sent.
+        when: String,
+        /// What was waited for, and how long.
+        #[serde(with = "bench_system::foreign_text::text")]
+        reason: String,
+    },
     /// The server's answer is not the true one.
     WrongAnswer {
         /// When the request was sent.
@@ -280,6 +288,7 @@ impl Outcome {
             Self::ToolFailed { reason } => Some(format!("load tool failed: {reason}")),
             Self::ServerDied { reason } => Some(format!("server died: {reason}")),
             Self::OutOfMemory { reason, .. } => Some(reason.clone()),
+            Self::NoAnswer { when, reason } => Some(format!("{when}: {reason}")),
             Self::WrongAnswer { when, answer } => Some(format!("wrong answer {when}: {answer}")),
             Self::Invalid { reason } => Some(format!("invalid: {reason}")),
             Self::Silent(sample) => Some(format!(

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::checker::rises;
 use super::{Ended, Ending, Judged};
-use crate::client;
+use crate::client::{self, Right, Verdict};
 use crate::metrics::{self, ServerCounts};
 use crate::subject::Subject;
 use bench_model::load::{LoadSample, k6};
@@ -56,7 +56,7 @@ pub(super) fn verify(known: &[Known], subject: &Subject, before: &Verified, when
         let settled = client::settled(truth, body)
             .map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })?;
         let right = client::compare(&subject.target, body, truth.counts_differences(), &settled);
-        let right = right.unwrap_or_else(|error| Err(format!("{error:#}"))).map_err(wrong)?;
+        let right = right_or(right, when)?;
         rises(&mut verified.highest, request, right.number).map_err(wrong)?;
         verified.bytes += right.bytes as f64 * share;
         if let Some((answer, reference)) = &right.both {
@@ -64,6 +64,16 @@ pub(super) fn verify(known: &[Known], subject: &Subject, before: &Verified, when
         }
     }
     Ok(verified)
+}
+
+/// An answer that is right, or the outcome of a trial whose server gave none or a wrong one.
+fn right_or(answer: Result<Verdict>, when: &str) -> Judged<Right> {
+    let when = when.to_owned();
+    match answer {
+        Ok(Ok(right)) => Ok(right),
+        Ok(Err(answer)) => Err(Outcome::WrongAnswer { when, answer }),
+        Err(error) => Err(Outcome::NoAnswer { when, reason: format!("{error:#}") }),
+    }
 }
 
 /// The sample, or the outcome of a trial whose sample is evidence and no figure.
@@ -99,15 +109,17 @@ pub(super) fn judged(
 /// The newest numbers that a server has, such as a block's, for requests about these: sends each call.
 ///
 /// # Errors
-/// An answer has no number where it is to be.
+/// There is no answer, or none with a number where it is to be.
 pub(super) fn read_newest(calls: &[NewestCall], subject: &Subject) -> Judged<Vec<(NewestCall, u64)>> {
     let of = |call: &NewestCall| {
+        let when = "before the window".to_owned();
         let wrong = |what: String| Outcome::WrongAnswer {
-            when: "before the window".to_owned(),
+            when: when.clone(),
             answer: format!("no number at {} in the answer to {}: {what}", call.pointer, call.method),
         };
         let answer = client::request(&subject.target, &call.body());
-        let answer = answer.map_err(|error| wrong(format!("{error:#}")))?;
+        let silent = |error| Outcome::NoAnswer { when: when.clone(), reason: format!("{error:#}") };
+        let answer = answer.map_err(silent)?;
         let number = answer.json().and_then(|answer| call.number(&answer));
         Ok((call.clone(), number.ok_or_else(|| wrong(answer.shown()))?))
     };
@@ -265,6 +277,15 @@ mod tests {
             assert!(said.contains(&format!("3 x {kind} of 10 answers")), "{said}");
         }
         assert_eq!(check_users(&LoadSample { staged: None, ..of("wrong id") }), Ok(()));
+    }
+
+    #[test]
+    fn no_answer_is_no_wrong_answer() {
+        let silent = right_or(Err(anyhow::anyhow!("no answer from x")), "before the window").unwrap_err();
+        assert!(matches!(silent, Outcome::NoAnswer { .. }), "{silent:?}");
+        assert_eq!(silent.failure().unwrap(), "before the window: no answer from x");
+        let wrong = right_or(Ok(Err("HTTP 500".to_owned())), "before the window").unwrap_err();
+        assert_eq!(wrong.failure().unwrap(), "wrong answer before the window: HTTP 500");
     }
 
     #[test]

@@ -255,6 +255,7 @@ fn a_server_that_ends_has_missed_the_level() {
         (Outcome::Silent(Box::new(measured(GOOD))), lost),
         (Outcome::Unanswered { reason: reason() }, lost),
         (Outcome::ServerDied { reason: reason() }, lost),
+        (Outcome::NoAnswer { when: reason(), reason: reason() }, lost),
         (Outcome::WrongAnswer { when: reason(), answer: reason() }, lost),
         (Outcome::ToolFailed { reason: reason() }, Judgement::Nothing),
         (Outcome::Invalid { reason: reason() }, Judgement::Nothing),

@@ -110,6 +110,7 @@ fn bad_requests_fail_a_trial() {
         (Outcome::NoSuccess(none), Judgement::FAIL),
         (Outcome::Unanswered { reason: reason() }, Judgement::FAIL),
         (Outcome::ServerDied { reason: reason() }, Judgement::FAIL),
+        (Outcome::NoAnswer { when: reason(), reason: reason() }, Judgement::FAIL),
         (Outcome::WrongAnswer { when: reason(), answer: reason() }, Judgement::FAIL),
         (Outcome::ToolFailed { reason: reason() }, Judgement::Nothing),
         (Outcome::Invalid { reason: reason() }, Judgement::Nothing),
