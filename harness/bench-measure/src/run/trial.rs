@@ -37,6 +37,7 @@ use bench_model::workload::requests::Known;
 use bench_system::cgroup::OutOfMemory;
 use bench_system::interrupt::{Interrupt, Interrupted};
 use bench_system::probe::host::HostActivity;
+use bench_system::probe::listening_process::accepted_at;
 use bench_system::probe::network::NetworkCounters;
 use bench_system::probe::other_processes::{ForeignCpu, Reading};
 use bench_system::probe::process_usage::{CpuTime, cpu_time, peak_memory_bytes};
@@ -206,18 +207,20 @@ impl Bench<'_> {
 
     /// Warms a fresh server up, measures one window of it, and compares its answer again.
     fn measure(&self, trial: &Trial, subject: &mut Subject, paired: Option<&Side>) -> Ended<Sample> {
+        let addr = subject.target.addr().to_owned();
+        let others = subject.pid().and_then(|pid| accepted_at(pid, &addr)).unwrap_or(0);
         let Warm { seen, known, verified, capacity, warmup } = self.warm(trial, subject, paired)?;
         let allowed_ms = self.plan.campaign.connect_ms;
         // Users come and go, and so do connections of one request, so there is no moment at which all are connected.
         let keeps = self.plan.environment_of(self.plan.server(&trial.server)?).keep_alive();
         let stays = keeps && self.plan.campaign.stages.is_none();
         let holds = self.plan.hosts.is_none() && trial.rate.is_none() && stays;
-        let holding = seen.filter(|_| holds).map(|seen| Holding { seen, allowed_ms });
+        let holding = seen.filter(|_| holds).map(|seen| Holding { addr, others, seen, allowed_ms });
         let capture = self.capture(trial, &subject.target)?;
-        let ready = self.prepare_window(trial, &subject.target, holding)?;
+        let ready = self.prepare_window(trial, &subject.target, holding.clone())?;
         let counts = read_counts(subject)?;
         // The connection that read the counts is one of those that must be gone.
-        if let Some(holding) = holding {
+        if let Some(holding) = &holding {
             holding.settle(self.interrupt)?;
         }
         meet(paired)?;
@@ -275,7 +278,8 @@ impl Bench<'_> {
             answer_bytes: answer_bytes.unwrap_or(verified.bytes.round() as u64),
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
-            established: sampled.most_open_files(),
+            // A file that was open at rest and is closed hides a connection.
+            established: sampled.most_open_files().max(put.own.connecting.map(|connecting| connecting.held)),
             connecting: put.own.connecting,
             first_half: half.half,
             sampler_cpu_s: sampler_cpu_s.into_iter().flatten().reduce(|a, b| a + b),

@@ -28,17 +28,29 @@ pub fn listener_at(addr: SocketAddrV4) -> Option<u32> {
 /// not closed: also those that it has not accepted yet, and those that only the client has closed. `None` where they
 /// can't be read.
 pub fn connections_to(pid: u32, addr: &str) -> Option<u64> {
+    connections(pid, addr, |state| matches!(state, TcpState::Established | TcpState::CloseWait), |_| true)
+}
+
+/// Those of them that a server has accepted and that neither side has closed. `None` where they can't be read.
+pub fn accepted_at(pid: u32, addr: &str) -> Option<u64> {
+    // One that waits to be accepted has no inode yet.
+    connections(pid, addr, |state| matches!(state, TcpState::Established), |inode| inode != 0)
+}
+
+/// Connections to an address whose state over TCP and whose inode count.
+fn connections(pid: u32, addr: &str, is_open: fn(&TcpState) -> bool, counts: fn(u64) -> bool) -> Option<u64> {
     let process = process(pid)?;
     let open = if addr.starts_with('/') {
         let is_open = |state: &UnixState| matches!(state, UnixState::CONNECTING | UnixState::CONNECTED);
         let to_it = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new(addr));
-        process.unix().ok()?.into_iter().filter(|entry| to_it(&entry.path) && is_open(&entry.state)).count()
+        let entries = process.unix().ok()?.into_iter();
+        entries.filter(|entry| to_it(&entry.path) && is_open(&entry.state) && counts(entry.inode)).count()
     } else {
         let port: u16 = addr.rsplit_once(':')?.1.parse().ok()?;
-        let is_open = |state: &TcpState| matches!(state, TcpState::Established | TcpState::CloseWait);
         // A machine without IPv6 has no table of it.
         let entries = process.tcp().ok()?.into_iter().chain(process.tcp6().unwrap_or_default());
-        entries.filter(|entry| entry.local_address.port() == port && is_open(&entry.state)).count()
+        let its = entries.filter(|entry| entry.local_address.port() == port);
+        its.filter(|entry| is_open(&entry.state) && counts(entry.inode)).count()
     };
     Some(open as u64)
 }
@@ -93,15 +105,17 @@ mod tests {
     }
 
     fn counts<S>(addr: &str, connect: impl Fn() -> S, accept: impl Fn() -> S) {
-        let count = || connections_to(std::process::id(), addr);
-        assert_eq!(count(), Some(0));
+        let both = || (connections_to(std::process::id(), addr), accepted_at(std::process::id(), addr));
+        let count = || both().0;
+        assert_eq!(both(), (Some(0), Some(0)));
         let client = connect();
-        assert_eq!(count(), Some(1), "not accepted yet");
+        assert_eq!(both(), (Some(1), Some(0)), "not accepted yet");
         let server = accept();
+        assert_eq!(both(), (Some(1), Some(1)));
         drop(client);
         assert_eq!(count(), Some(1), "closed by the client alone");
         drop(server);
-        assert_eq!(count(), Some(0));
+        assert_eq!(both(), (Some(0), Some(0)));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The connections of a closed loop: the window begins once the server holds all of them.
 //!
-//! Counted from the server's side, by its open files. The load tool can't reset its figures, so they include what
-//! happens while it connects; the window is what comes after that.
+//! Counted from the server's side, by its open files: that is quick with many. A server may close a file that it had
+//! open at rest, which then hides a connection, so where no more come the sockets of its port are counted too. The load
+//! tool can't reset its figures, so they include what happens while it connects; the window is what comes after that.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +12,14 @@ use super::Seen;
 use crate::owned_process::Owned;
 use bench_model::observation::Connecting;
 use bench_system::interrupt::Interrupt;
-use bench_system::probe::listening_process::has_socket;
+use bench_system::probe::listening_process::{accepted_at, has_socket};
 use bench_system::probe::resources::{held, settle};
 
 /// Usual time between two counts of the server's open files.
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// Where the server has had no more files open than before for this long its sockets are counted.
+const STUCK: Duration = Duration::from_millis(200);
 
 /// Where counting them is slow, the pause is 50 times as long as a count takes.
 const PAUSE_PER_COUNT: u32 = 50;
@@ -37,8 +41,12 @@ pub(super) fn first_connection(tool: &mut Owned, interrupt: &Interrupt) -> Resul
 }
 
 /// A window that begins once a server holds its connections.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Holding {
+    /// Where the server listens: `HOST:PORT`, or the path of a socket.
+    pub addr: String,
+    /// Connections of other clients, which it had before any load.
+    pub others: u64,
     /// The server's process.
     pub seen: Seen,
     /// How long connecting may take, in milliseconds.
@@ -47,8 +55,8 @@ pub(super) struct Holding {
 
 impl Holding {
     /// Waits until a server holds 99 % of the requested connections, the load tool ends, or connecting has taken too
-    /// long since this call. How long it took counts from when the tool was `started`. `None` where the server's open
-    /// files can't be read.
+    /// long since this call. How long it took counts from when the tool was `started`, in milliseconds. `None` where
+    /// the server's open files can't be read.
     ///
     /// # Errors
     /// An interrupt, or the tool's state can't be read.
@@ -62,19 +70,34 @@ impl Holding {
         let began = Instant::now();
         let allowed = Duration::from_millis(self.allowed_ms);
         let mut connecting = Connecting { requested, allowed_ms: self.allowed_ms, took_ms: None, held: 0 };
+        let (mut files, mut ask_at) = (0, began + STUCK);
         loop {
             let counting = Instant::now();
             let Some(open) = held(self.seen.pid, self.seen.at_rest) else { return Ok(None) };
-            connecting.held = connecting.held.max(open);
-            if open >= enough(requested) {
+            if open > files {
+                (files, ask_at) = (open, counting + STUCK);
+            }
+            let pause = PAUSE.max(counting.elapsed() * PAUSE_PER_COUNT);
+            let mut most = open;
+            if open < enough(requested) && Instant::now() >= ask_at {
+                let asking = Instant::now();
+                most = most.max(self.accepted());
+                ask_at = Instant::now() + STUCK.max(asking.elapsed() * PAUSE_PER_COUNT);
+            }
+            connecting.held = connecting.held.max(most);
+            if most >= enough(requested) {
                 connecting.took_ms = Some(started.elapsed().as_millis() as u64);
                 return Ok(Some(connecting));
             }
-            let pause = PAUSE.max(counting.elapsed() * PAUSE_PER_COUNT);
             if began.elapsed() >= allowed || tool.wait_through(pause, interrupt)?.is_some() {
                 return Ok(Some(connecting));
             }
         }
+    }
+
+    /// Connections that the server has accepted, by its sockets and without those of others; 0 where they can't be read.
+    fn accepted(&self) -> u64 {
+        accepted_at(self.seen.pid, &self.addr).unwrap_or(0).saturating_sub(self.others)
     }
 
     /// Waits until the connections of an earlier load are gone, so that they are not taken for the window's.
@@ -82,7 +105,10 @@ impl Holding {
     /// # Errors
     /// An interrupt.
     pub(super) fn settle(&self, interrupt: &Interrupt) -> Result<()> {
-        settle(interrupt, || held(self.seen.pid, self.seen.at_rest))
+        settle(interrupt, || match held(self.seen.pid, self.seen.at_rest)? {
+            0 => Some(self.accepted()),
+            open => Some(open),
+        })
     }
 }
 
@@ -94,6 +120,7 @@ fn enough(requested: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::net::{TcpListener, TcpStream};
     use std::path::Path;
 
     use super::*;
@@ -117,7 +144,8 @@ mod tests {
         let interrupt = Interrupt::install().unwrap();
         let pid = std::process::id();
         let seen = Seen { pid, at_rest: AtRest::read(pid).unwrap() };
-        let holding = Holding { seen, allowed_ms: 30_000 };
+        // No connection has this address, so that files alone are counted.
+        let holding = Holding { addr: "no port".to_owned(), others: 0, seen, allowed_ms: 30_000 };
         // Other tests of this process open and close files of their own, but not thousands.
         let opening = std::thread::spawn(|| {
             std::thread::sleep(Duration::from_millis(40));
@@ -130,7 +158,7 @@ mod tests {
         let (_files, began) = opening.join().unwrap();
         assert!(ended > began, "it waited until there were connections");
 
-        let holding = Holding { allowed_ms: 20, ..holding };
+        let holding = Holding { allowed_ms: 20, ..holding.clone() };
         let connecting =
             holding.connect(50_000, Instant::now(), &mut sleep("60"), &interrupt).unwrap().unwrap();
         assert_eq!((connecting.took_ms, connecting.requested), (None, 50_000));
@@ -143,5 +171,42 @@ mod tests {
 
         let gone = Holding { seen: Seen { pid: u32::MAX / 4, ..seen }, ..holding };
         assert_eq!(gone.connect(1, Instant::now(), &mut sleep("60"), &interrupt).unwrap(), None);
+    }
+
+    /// The server had many more files open at rest than now, so that its files show no connection.
+    #[test]
+    fn a_connection_that_a_closed_file_hides_is_found_and_one_that_is_not_accepted_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
+        let mut tool =
+            Owned::spawn(Path::new("/bin/sleep"), &["60".to_owned()], &output, Placement::Free).unwrap();
+        let interrupt = Interrupt::install().unwrap();
+        let at_rest = AtRest { memory_bytes: None, open_files: Some(1_000_000) };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let seen = Seen { pid: std::process::id(), at_rest };
+        let holding = Holding { addr: addr.to_string(), others: 1, seen, allowed_ms: 1_000 };
+        let _other = (TcpStream::connect(addr).unwrap(), listener.accept().unwrap());
+        let _clients: Vec<_> = (0..16).map(|_| TcpStream::connect(addr).unwrap()).collect();
+        let mut accepted: Vec<_> = (0..15).map(|_| listener.accept().unwrap()).collect();
+        let mut connect = |holding: &Holding| {
+            let connecting = holding.connect(16, Instant::now(), &mut tool, &interrupt).unwrap().unwrap();
+            (connecting.held, connecting.took_ms)
+        };
+        assert_eq!(connect(&holding), (15, None));
+        accepted.push(listener.accept().unwrap());
+        let (held, took_ms) = connect(&Holding { allowed_ms: 30_000, ..holding.clone() });
+        assert!(held == 16 && took_ms.is_some_and(|took_ms| took_ms < 30_000), "{held} {took_ms:?}");
+
+        accepted.truncate(5);
+        let open = || accepted_at(seen.pid, &holding.addr);
+        assert_eq!(open(), Some(6));
+        let closing = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(150));
+            drop(accepted);
+        });
+        holding.settle(&interrupt).unwrap();
+        assert_eq!(open(), Some(1), "they were waited for");
+        closing.join().unwrap();
     }
 }

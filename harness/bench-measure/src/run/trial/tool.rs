@@ -102,12 +102,12 @@ impl Prepared {
         known: &[Known],
         bodies: &mut Bodies<'_>,
     ) -> Ended<Self> {
-        let Order { what, tool, ref load, holding } = order;
+        let Order { what, tool, ref load, ref holding } = order;
         let [requests, answered, printed] =
             [".requests", ".answered", ".json"].map(|ending| with_ending(&stem, ending));
         let files = Files { requests, answered, template, printed };
         let scratch = [Scratch(files.requests.clone()), Scratch(files.answered.clone())];
-        let connecting_ms = holding.map(|holding| holding.allowed_ms);
+        let connecting_ms = holding.as_ref().map(|holding| holding.allowed_ms);
         let job = Job { load, url, files: &files, known, connecting_ms };
         let invocation = tool.driver().prepare(&job, bodies)?;
         if invocation.bodies == 0 {

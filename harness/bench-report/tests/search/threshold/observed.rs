@@ -8,7 +8,7 @@ use bench_analysis::threshold::{
 };
 use bench_model::config::{Threshold, Tuning};
 use bench_model::load::Client;
-use bench_model::observation::{Connecting, Observation, Outcome};
+use bench_model::observation::{Connecting, Observation, Outcome, Sample};
 use bench_model::plan::Trial;
 
 use crate::samples::sample;
@@ -119,6 +119,23 @@ fn bad_requests_fail_a_trial() {
         let said = format!("{outcome:?}");
         assert_eq!(judged(outcome), expected, "{said}");
     }
+}
+
+#[test]
+fn connections_that_were_not_held_are_said_with_the_time_that_passed() {
+    let said = |window_s: f64| {
+        let connecting = Some(Connecting { requested: 16, allowed_ms: 10_000, took_ms: None, held: 15 });
+        let sample = Sample { connecting, window_s, ..sample(1.0, 1.0) };
+        Outcome::NotHeld(Box::new(sample)).failure().unwrap()
+    };
+    let until = |until: &str| {
+        format!(
+            "held at most 15 of 16 connections; 99 % were not established {until} (a service that closes connections \
+             holds fewer)"
+        )
+    };
+    assert_eq!(said(2.04), until("until the load tool ended, after 2.0 s"));
+    assert_eq!(said(10.1), until("within 10.0 s"));
 }
 
 #[test]
