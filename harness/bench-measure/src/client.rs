@@ -20,6 +20,7 @@ use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket};
 use ureq::tls::TlsConfig;
 
+pub use self::causes::NoText;
 use crate::certificates;
 
 use bench_model::config::ReadyCall;
@@ -173,9 +174,13 @@ fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Resul
     if closes {
         request = request.header("connection", "close");
     }
-    let mut answer = request.send(body).with_context(|| format!("no answer from {}", target.addr()))?;
-    let text = answer.body_mut().with_config().limit(MOST_BYTES as u64).read_to_string();
-    let mut text = text.with_context(|| format!("half an answer from {}", target.addr()))?;
+    let answer = request.send(body).map_err(|error| causes::of_plain_http(error.into(), target));
+    let mut answer = answer.with_context(|| format!("no answer from {}", target.addr()))?;
+    let bytes = answer.body_mut().with_config().limit(MOST_BYTES as u64).read_to_vec();
+    let bytes = bytes.with_context(|| format!("half an answer from {}", target.addr()))?;
+    let encoding = answer.headers().get("content-encoding").and_then(|value| value.to_str().ok());
+    let kind = format!("HTTP {}", answer.status().as_u16());
+    let mut text = NoText::or_text(&kind, bytes, encoding)?;
     if target.has_secret() {
         // A server may answer with the path that it does not know, and that would be kept.
         text = text.replace(&filled, target.path());
@@ -208,10 +213,11 @@ fn open(target: &Target, timeout: Duration) -> Result<WebSocket<Box<dyn Stream>>
         false => Box::new(stream),
     };
     let made = tungstenite::client::client_with_config(request, stream, Some(config));
-    made.map(|(socket, _)| socket).map_err(|error| match error {
-        HandshakeError::Interrupted(_) => causes::waited(timeout).context(context()),
-        HandshakeError::Failure(error) => causes::of_wait(error.into(), timeout).context(context()),
-    })
+    let made = made.map(|(socket, _)| socket).map_err(|error| match error {
+        HandshakeError::Interrupted(_) => causes::waited(timeout),
+        HandshakeError::Failure(error) => causes::of_wait(error.into(), timeout),
+    });
+    made.map_err(|error| causes::of_plain_http(error, target)).with_context(context)
 }
 
 impl Messages for WebSocket<Box<dyn Stream>> {
@@ -220,7 +226,7 @@ impl Messages for WebSocket<Box<dyn Stream>> {
         loop {
             match self.read()? {
                 Message::Text(text) => return Ok(text.as_str().to_owned()),
-                Message::Binary(bytes) => return Ok(String::from_utf8(bytes.to_vec())?),
+                Message::Binary(bytes) => return Ok(NoText::or_text("message", bytes.to_vec(), None)?),
                 Message::Close(_) => return Err(anyhow!("the server closed the WebSocket")),
                 Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
             }
@@ -295,7 +301,13 @@ pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Verdict> {
 /// # Errors
 /// There was no whole answer in time.
 pub fn compare(target: &Target, body: &str, counts_differences: bool, truth: &Truth) -> Result<Verdict> {
-    let answer = request(target, body)?;
+    let answer = match request(target, body) {
+        Err(error) => match error.downcast_ref::<NoText>() {
+            Some(wrong) => return Ok(Err(wrong.to_string())),
+            None => return Err(error),
+        },
+        Ok(answer) => answer,
+    };
     let json = answer.json();
     if let Some(misfit) = json.as_ref().and_then(|json| truth.misfit(json)) {
         return Ok(Err(format!("{} ({misfit})", answer.shown())));

@@ -1,9 +1,76 @@
 //! Why there was no answer, in words, where a library's own words don't say it.
 
-use std::io;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
-use anyhow::{Error, anyhow};
+use anyhow::{Error, Result, anyhow};
+
+use crate::certificates;
+use bench_model::target::Target;
+use bench_model::transport::Transport;
+
+/// How long a server has to show that it speaks HTTP without TLS, and bytes of its answer that are looked at.
+const PLAIN: (Duration, u64) = (Duration::from_secs(1), 2_048);
+
+/// An answer that is no text, and so no JSON: why, in words.
+#[derive(Debug)]
+pub struct NoText(String);
+
+impl fmt::Display for NoText {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoText {}
+
+impl NoText {
+    /// The bytes of an answer as text. `kind` is what they came as, and `encoding` what HTTP says of them.
+    ///
+    /// # Errors
+    /// They are no UTF-8.
+    pub(super) fn or_text(kind: &str, bytes: Vec<u8>, encoding: Option<&str>) -> Result<String, Self> {
+        String::from_utf8(bytes).map_err(|error| {
+            let is_gzip = error.as_bytes().starts_with(&[0x1f, 0x8b]);
+            let encoding = match (encoding, is_gzip) {
+                (Some(encoding), _) => format!(", content-encoding: {encoding}, which nobody requested"),
+                (None, true) => ", compressed with gzip, which nobody requested".to_owned(),
+                (None, false) => String::new(),
+            };
+            Self(format!("{kind}: {} bytes that are no UTF-8 text{encoding}", error.as_bytes().len()))
+        })
+    }
+}
+
+/// Why a server was not reached, with the cause where it was to speak TLS and speaks HTTP without it.
+pub(super) fn of_plain_http(error: Error, target: &Target) -> Error {
+    if !target.is_encrypted() || certificates::are_refused(&error) || !is_plain_http(target) {
+        return error;
+    }
+    let scheme = if target.transport() == Transport::WebSocket { "ws" } else { "http" };
+    anyhow!("it speaks no TLS there: give {scheme}:// in place of {scheme}s://")
+}
+
+/// Whether a server answers a request without TLS, and not by asking for TLS.
+fn is_plain_http(target: &Target) -> bool {
+    let answered = || -> Result<String> {
+        let (patience, most) = PLAIN;
+        let addresses = target.addresses()?;
+        let mut stream = TcpStream::connect_timeout(&addresses[0], patience)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        write!(stream, "GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", target.addr())?;
+        let mut start = Vec::new();
+        // What came before a failure is enough.
+        let _ = stream.take(most).read_to_end(&mut start);
+        Ok(String::from_utf8_lossy(&start).to_ascii_lowercase())
+    };
+    answered().is_ok_and(|said| {
+        said.starts_with("http/") && !["https", "ssl", "tls"].iter().any(|word| said.contains(word))
+    })
+}
 
 /// That no whole answer came in this time.
 pub(super) fn waited(timeout: Duration) -> Error {
@@ -41,39 +108,44 @@ fn is_wait(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::net::TcpListener;
+    use std::net::{SocketAddr, TcpListener};
     use std::os::unix::net::UnixListener;
 
-    use bench_model::target::Target;
-
-    use crate::client::Connection;
+    use crate::client::{Connection, compare};
+    use bench_model::headers::Access;
 
     use super::*;
 
     /// What is said of a server that takes a connection, sends this, and no more.
-    fn said(scheme: &str, sends: &'static str) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let addr = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            let clients = listener.incoming().map(|client| {
-                let mut client = client.unwrap();
-                client.write_all(sends.as_bytes()).unwrap();
-                client
-            });
-            clients.collect::<Vec<_>>()
-        });
+    fn said(scheme: &str, sends: &'static [u8]) -> String {
+        let addr = server(sends);
         let target = Target::parse(&format!("{scheme}://{addr}")).unwrap();
         let mut connection = Connection::new(&target, Duration::from_millis(200)).unwrap();
         format!("{:#}", connection.request("{}").unwrap_err()).replace(&addr.to_string(), "ADDR")
     }
 
+    /// Where a server listens that takes each connection, sends this, and no more.
+    fn server(sends: &'static [u8]) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let clients = listener.incoming().map(|client| {
+                let mut client = client.unwrap();
+                client.write_all(sends).unwrap();
+                client
+            });
+            clients.collect::<Vec<_>>()
+        });
+        addr
+    }
+
     #[test]
     fn a_wait_is_named_with_its_time() {
         let waited = "no whole answer came within 0.2 s";
-        assert_eq!(said("http", ""), format!("no answer from ADDR: {waited}"));
-        let head = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n12";
+        assert_eq!(said("http", b""), format!("no answer from ADDR: {waited}"));
+        let head = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n12";
         assert_eq!(said("http", head), format!("half an answer from ADDR: {waited}"));
-        assert_eq!(said("ws", ""), format!("no WebSocket to ws://ADDR/: {waited}"));
+        assert_eq!(said("ws", b""), format!("no WebSocket to ws://ADDR/: {waited}"));
 
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("node.ipc");
@@ -82,5 +154,43 @@ mod tests {
         let mut connection = Connection::new(&target, Duration::from_millis(200)).unwrap();
         let said = format!("{:#}", connection.request("{}").unwrap_err());
         assert!(said.starts_with("no answer from") && said.ends_with(waited), "{said}");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_a_wrong_answer_that_says_so() {
+        let gzip = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n\x1f\x8b\x08\x00";
+        let words = "HTTP 200: 4 bytes that are no UTF-8 text";
+        assert_eq!(said("http", gzip), format!("{words}, compressed with gzip, which nobody requested"));
+        let named = b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 1\r\n\r\n\xff";
+        let words = "HTTP 200: 1 bytes that are no UTF-8 text";
+        assert_eq!(said("http", named), format!("{words}, content-encoding: br, which nobody requested"));
+        let latin = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n\xe4";
+        assert_eq!(said("http", latin), words);
+        let target = Target::http(&server(latin).to_string());
+        let verdict = compare(&target, "{}", false, &serde_json::json!(1).into()).unwrap();
+        assert_eq!(verdict, Err(words.to_owned()), "it is an answer, and a wrong one");
+    }
+
+    #[test]
+    fn a_server_without_tls_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let ca = dir.path().join("ca.pem");
+        // It is never compared with a server's: none of these servers has one.
+        std::fs::write(&ca, "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n").unwrap();
+        let said = |scheme: &str, sends| {
+            let addr = server(sends);
+            let target = Target::parse(&format!("{scheme}://{addr}")).unwrap();
+            let target = target.with_access(&Access { ca: Some(ca.clone()), ..Access::default() });
+            let mut connection = Connection::new(&target, Duration::from_millis(200)).unwrap();
+            format!("{:#}", connection.request("{}").unwrap_err()).replace(&addr.to_string(), "ADDR")
+        };
+        let plain = b"HTTP/1.1 404 Not Found\r\n\r\n";
+        let named = "it speaks no TLS there: give http:// in place of https://";
+        assert_eq!(said("https", plain), format!("no answer from ADDR: {named}"));
+        let named = "it speaks no TLS there: give ws:// in place of wss://";
+        assert_eq!(said("wss", plain), format!("no WebSocket to wss://ADDR/: {named}"));
+        let asks_for_tls = b"HTTP/1.1 400 Bad Request\r\n\r\nThe plain HTTP request was sent to HTTPS port";
+        assert!(!said("https", asks_for_tls).contains("no TLS"));
+        assert!(said("https", b"").ends_with("no whole answer came within 0.2 s"));
     }
 }
