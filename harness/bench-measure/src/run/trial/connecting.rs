@@ -95,7 +95,7 @@ impl Holding {
         }
     }
 
-    /// Connections that the server has accepted, by its sockets and without those of others; 0 where they can't be read.
+    /// Connections that the server has accepted, by its sockets, without those of others; 0 where these can't be read.
     fn accepted(&self) -> u64 {
         accepted_at(self.seen.pid, &self.addr).unwrap_or(0).saturating_sub(self.others)
     }
