@@ -208,7 +208,9 @@ impl Bench<'_> {
     /// Warms a fresh server up, measures one window of it, and compares its answer again.
     fn measure(&self, trial: &Trial, subject: &mut Subject, paired: Option<&Side>) -> Ended<Sample> {
         let addr = subject.target.addr().to_owned();
-        let others = subject.pid().and_then(|pid| accepted_at(pid, &addr)).unwrap_or(0);
+        // A server that was started for this trial has no other clients.
+        let ran_already = self.plan.server(&trial.server)?.running_at().is_some();
+        let others = subject.pid().filter(|_| ran_already).map(|pid| accepted_at(pid, &addr).unwrap_or(0));
         let Warm { seen, known, verified, capacity, warmup } = self.warm(trial, subject, paired)?;
         let allowed_ms = self.plan.campaign.connect_ms;
         // Users come and go, and so do connections of one request, so there is no moment at which all are connected.
