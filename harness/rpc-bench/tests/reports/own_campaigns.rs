@@ -40,7 +40,7 @@ fn measured(config: &ConfigDir, results: &Path) -> Run {
     part_measured(config, results, "just bench-all own", usize::MAX)
 }
 
-/// A run of which so many trials have been made.
+/// A run of which the first trials have been made, at most this number of them.
 fn part_measured(config: &ConfigDir, results: &Path, command: &str, trials: usize) -> Run {
     let (plan, _) = run::resolve(config, "own").unwrap();
     let observed = observe_planned(&plan, |trial| {
