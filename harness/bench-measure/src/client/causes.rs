@@ -189,8 +189,8 @@ mod tests {
         assert_eq!(said("https", plain), format!("no answer from ADDR: {named}"));
         let named = "it speaks no TLS there: give ws:// in place of wss://";
         assert_eq!(said("wss", plain), format!("no WebSocket to wss://ADDR/: {named}"));
-        let asks_for_tls = b"HTTP/1.1 400 Bad Request\r\n\r\nThe plain HTTP request was sent to HTTPS port";
-        assert!(!said("https", asks_for_tls).contains("no TLS"));
+        let wants_tls = b"HTTP/1.1 400 Bad Request\r\n\r\nThe plain HTTP request was sent to HTTPS port";
+        assert!(!said("https", wants_tls).contains("no TLS"));
         assert!(said("https", b"").ends_with("no whole answer came within 0.2 s"));
     }
 }

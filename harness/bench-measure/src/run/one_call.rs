@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::resolved_with;
 use super::running_server::allow_own_cpu;
 use crate::client;
-use bench_model::config::{RunningAt, Server, campaign_of};
+use bench_model::config::{Percent, RunningAt, Server, campaign_of};
 use bench_model::headers::Access;
 use bench_model::plan::Plan;
 use bench_model::workload::{Expected, Leeway, Traffic, Workload};
@@ -45,6 +45,8 @@ pub struct OneCall {
     pub connections: u32,
     /// Time under load in all, in seconds.
     pub seconds: u32,
+    /// The share of the processors' time that other processes may use in a window; a campaign's own where left out.
+    pub max_foreign_cpu: Option<Percent>,
 }
 
 /// The plan, and its campaign as a text.
@@ -97,6 +99,9 @@ fn text(call: &OneCall) -> Result<String> {
             "headline = {{ {name} = {rate} }}\n\n[open]\nrates = [{rate}]\nconnections = {connections}\ntools = \
              [\"rpc-load\"]\n"
         );
+    }
+    if let Some(share) = call.max_foreign_cpu {
+        text += &format!("\n[environment]\nmax_foreign_cpu = \"{share}\"\n");
     }
     Ok(text)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use bench_measure::run::one_call::{self, OneCall};
-use bench_model::config::{ConfigDir, RunningAt};
+use bench_model::config::{ConfigDir, Percent, RunningAt};
 use bench_model::headers::{Access, Headers};
 use serde_json::Value;
 
@@ -34,6 +34,10 @@ pub struct Args {
     /// How long load is put on in all, in seconds.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(5..=600))]
     seconds: u32,
+    /// The share of the processors' time that other processes may use in a window; a trial with more is invalid. 3 %
+    /// where left out; more for a machine that is never quiet.
+    #[arg(long, value_name = "PERCENT", value_parser = Percent::share)]
+    max_foreign_cpu: Option<Percent>,
     /// A header of each request, such as 'Authorization: Bearer ${TOKEN}' with a variable of the environment.
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
@@ -55,6 +59,7 @@ impl Args {
             .option("rate", self.rate)
             .option("connections", [self.connections])
             .option("seconds", [self.seconds])
+            .option("max-foreign-cpu", self.max_foreign_cpu)
             .option("header", &self.headers)
             .option("ca", self.ca.iter().map(|file| file.display()))
             .flag("i-own-this-target", self.i_own_this_target);
@@ -79,6 +84,7 @@ pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool>
         rate: args.rate,
         connections: args.connections,
         seconds: args.seconds,
+        max_foreign_cpu: args.max_foreign_cpu,
     };
     let (plan, text) = one_call::resolve(&call)?;
     let command = args.command();

@@ -147,7 +147,8 @@ fn a_service_that_runs_already_is_tried_over_tls_and_by_its_socket() {
     let _running = Running::start(&bench, &format!("127.0.0.1:{port}"), &ipc);
     let tried = |url: &str, more: &[&str]| {
         let fixed = ["try", url, "--method", "eth_blockNumber", "--seconds", "5", "--result", "\"0xc8\""];
-        let output = run(&bench, &[&fixed, more].concat());
+        let busy = ["--max-foreign-cpu", "100%"];
+        let output = run(&bench, &[&fixed[..], &busy, more].concat());
         (output.status.code(), format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output)))
     };
     let token = ["--header", "Authorization: Bearer ${jwt:OWN_SECRET}"];

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_service_is_asked_for_seconds_and_not_for_minutes() {
+    fn a_slow_service_gets_requests_for_seconds_and_not_for_minutes() {
         for (wait_ms, least_us) in [(300, 3e5), (1_100, 1.1e6)] {
             let began = Instant::now();
             let wait = Duration::from_millis(wait_ms);
