@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{Aliases, Difference, Page, Sources, Spliced, change, line_of, older, outside_of_code};
-use crate::format::{distinct, joined, known, list};
+use crate::format::{distinct, joined, known, list, ratio};
 use crate::{Run, answer, headline, pooled, why};
-use bench_analysis::answer::{Answer, Topic};
+use bench_analysis::answer::{Answer, AnswerRow, Topic};
 use bench_model::results::Conditions;
 
 const KINDS: [&str; 7] = ["answer", "headline", "why", "table", "section", "chart", "servers"];
@@ -176,14 +176,32 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
         false => format!(" **Some are of servers of {days}**, not today's."),
     };
     Ok(format!(
-        "{}\n![Each server's ratios to {}, run by run]({}{})\n\nHow sure: with three or more runs on a \
+        "{}\n![Each server's ratios to {}, run by run]({}{})\n\nHow sure: {}With three or more runs on a \
          processor, expect the next run there inside the interval; with fewer, it describes only those runs. {}{mark}",
         answer::markdown(&answer, true),
         answer.servers[answer.baseline],
         aliases.to_results,
         pooled::CHART,
+        next_runs(&answer),
         measured_on(&answer, &runs)?
     ))
+}
+
+/// What a run gives, by processor, of the server that needs the least CPU for every request: `of the CPU of jsonrpc-core,
+/// actix-web needs 0.79 [0.78, 0.81] on AMD EPYC 25/1 for getBalance. `. Empty where there is no such server.
+fn next_runs(answer: &Answer) -> String {
+    let rows = answer.rows.iter().filter(|row| row.topic == Topic::Cpu && !row.models.is_empty());
+    let rows: Vec<(&AnswerRow, Vec<usize>)> = rows.map(|row| (row, row.best())).collect();
+    let least = (0..answer.servers.len()).find(|server| rows.iter().all(|(_, best)| best.contains(server)));
+    let Some(server) = least.filter(|_| !rows.is_empty()) else { return String::new() };
+    let of_row = |(row, _): &(&AnswerRow, Vec<usize>)| {
+        let on = row.models.iter().filter_map(|model| {
+            Some(format!("{} on {}", ratio(model.values[server]?.compared), answer::short(&model.processor)))
+        });
+        format!("{} for {}", list(on), row.request)
+    };
+    let (baseline, server) = (&answer.servers[answer.baseline], &answer.servers[server]);
+    format!("of the CPU of {baseline}, {server} needs {}. ", joined(rows.iter().map(of_row), "; "))
 }
 
 /// Which processors an answer is true of.
