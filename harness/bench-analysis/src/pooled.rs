@@ -292,7 +292,8 @@ struct Measured<'a> {
     by_block: &'a [f64],
 }
 
-/// Those of a closed loop: an open loop's latencies count from another moment, and in a duet the kernel divides the core.
+/// Those of a closed loop: an open loop's latencies count from another moment, and in a duet the kernel divides the
+/// core.
 fn measured<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<Measured<'a>> {
     if pair.level.rate.is_some() {
         return Vec::new();

@@ -1,7 +1,8 @@
 //! The rule of a search for a connection count.
 //!
-//! It climbs by doubling until a trial fails or the highest count passes, halves the gap on a geometric grid until the highest passing count and
-//! the lowest failing one are neighbours, and then repeats both until each is settled by itself:
+//! It climbs by doubling until a trial fails or the highest count passes, halves the gap on a geometric grid until the
+//! highest passing count and the lowest failing one are neighbours, and then repeats both until each is settled by
+//! itself:
 //!
 //! - *passing*: none of `confirmations` trials fails;
 //! - *failing*: as many fail as a count that fails every other time would give in at most one of twenty cases.

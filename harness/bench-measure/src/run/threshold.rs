@@ -123,8 +123,8 @@ impl Runnable for SearchPlan {
         let Threshold { from, begin, most, most_trials, .. } = &self.threshold;
         let (begin, searches) = (begin.unwrap_or(*from), if left == 1 { "search" } else { "searches" });
         format!(
-            "threshold: {left} {searches} among {from} to {most} connections, beginning at {begin}, of at most {most_trials} \
-             trials each"
+            "threshold: {left} {searches} among {from} to {most} connections, beginning at {begin}, of at most \
+             {most_trials} trials each"
         )
     }
 

@@ -317,8 +317,8 @@ fn table(answer: &Answer, sources: &mut Sources) -> String {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            let note = "The same of one build of each server, on any of them, in one window of a run over many builds or \
-                in one run of a single one: the lowest and the highest that was seen, without ? and bold; another \
+            let note = "The same of one build of each server, on any of them, in one window of a run over many \
+                builds or in one run of a single one: the lowest and the highest that was seen, without ? and bold; another \
                 build may lie a little outside";
             let name = format!("{}, one build, such as yours{}", phrase(row), sources.mark(note.to_owned()));
             rows.push(std::iter::once(name).chain(row.one_build.iter().enumerate().map(cell)).collect());

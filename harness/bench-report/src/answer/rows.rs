@@ -145,8 +145,8 @@ impl Measured<'_> {
     }
 
     /// Compared by the ratio to the baseline within blocks, where every server has one: it is sharper than two
-    /// intervals, which hold what all servers of a block had in common. Of an open loop only where the tool tells when a
-    /// request was due.
+    /// intervals, which hold what all servers of a block had in common. Of an open loop only where the tool tells when
+    /// a request was due.
     fn p99<'b>(&'b self, workload: &'b str, level: Level) -> impl Fn(&str) -> Option<Value> + 'b {
         let shown = move |server: &str| {
             let p99 = self.cell(server, workload, level)?.figure(Figure::P99Us);

@@ -187,8 +187,8 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     ))
 }
 
-/// What a run gives, by processor, of the server that needs the least CPU for every request: `of the CPU of jsonrpc-core,
-/// actix-web needs 0.79 [0.78, 0.81] on AMD EPYC 25/1 for getBalance. `. Empty where there is no such server.
+/// What a run gives, by processor, of the server that needs the least CPU for every request: `of the CPU of
+/// jsonrpc-core, actix-web needs 0.79 [0.78, 0.81] on AMD EPYC 25/1 for getBalance. `. Empty where there is no such server.
 fn next_runs(answer: &Answer) -> String {
     let rows = answer.rows.iter().filter(|row| row.topic == Topic::Cpu && !row.models.is_empty());
     let rows: Vec<(&AnswerRow, Vec<usize>)> = rows.map(|row| (row, row.best())).collect();

@@ -284,20 +284,6 @@ fn runs_are_pooled_by_build_and_by_model_of_processor() {
 }
 
 #[test]
-fn a_users_own_run_is_not_pooled() {
-    let dir = tempfile::tempdir().unwrap();
-    let git = |args: &[&str]| {
-        let git = Command::new("git").arg("-C").arg(dir.path()).args(args).output().unwrap();
-        assert!(git.status.success(), "{git:?}");
-    };
-    git(&["init", "--quiet"]);
-    copy(dir.path(), "a", same);
-    git(&["add", "a"]);
-    copy(dir.path(), "own", same);
-    assert_eq!(bench_report::pooled::load(dir.path()).unwrap().runs, ["a"]);
-}
-
-#[test]
 fn the_command_lists_unreadable_runs_and_writes_on_request() {
     let dir = tempfile::tempdir().unwrap();
     copy(dir.path(), "a", same);
