@@ -79,6 +79,16 @@ pub struct OnModel {
     pub values: Vec<Option<Value>>,
     /// Servers that were compared with each other there.
     pub direct: Vec<Direct>,
+    /// By server, what each run there gave, next to the baseline; empty of the baseline itself.
+    pub runs: Vec<Vec<f64>>,
+}
+
+impl OnModel {
+    /// From the fewest to the most runs that a server's value is of.
+    pub fn run_counts(&self) -> Option<(usize, usize)> {
+        let counts = || self.runs.iter().map(Vec::len).filter(|runs| *runs > 0);
+        counts().min().zip(counts().max())
+    }
 }
 
 /// How a server stands to the baseline.
@@ -101,17 +111,14 @@ pub struct AnswerRow {
     pub request: String,
     /// The conditions: `at 125 connections`; may be empty.
     pub at: String,
-    /// Where it is from, on a page of several runs: how many, with a link; empty in a run's own report.
+    /// The processor and the run that its values are of, on a page of several runs; empty in a run's own report.
     pub from: String,
     /// By server, in the order of [`Answer::servers`]; none where it was not measured.
     pub values: Vec<Option<Value>>,
     /// Servers that were compared with each other and not by way of the baseline.
     pub direct: Vec<Direct>,
-    /// The same by model of processor, where several were measured; else empty.
+    /// The same of all kept runs, by model of processor; else empty.
     pub models: Vec<OnModel>,
-    /// The one of these models that the values are of; none where they are of all. Whether a value differs from the
-    /// baseline is said of this model alone, and which values are best of all models.
-    pub values_of: Option<String>,
     /// By server, where the values are means over many builds: the smallest and the largest value of one build, on any
     /// processor. Else empty.
     pub one_build: Vec<Option<(f64, f64)>>,
@@ -162,6 +169,11 @@ impl AnswerRow {
         others.map(|server| (server, there(server))).filter(|(_, on)| !on.is_empty()).collect()
     }
 
+    /// As [`best`](Self::best), on one processor alone.
+    pub fn best_on(&self, model: &OnModel) -> Vec<usize> {
+        self.best_of(&model.values, &model.direct)
+    }
+
     /// Each model with its values and what was compared directly there; the row's own, without a name, where there is
     /// one model.
     fn on_models(&self) -> impl Iterator<Item = (&str, &[Option<Value>], &[Direct])> {
@@ -197,13 +209,12 @@ impl AnswerRow {
         is_less == (self.topic.better() == Better::Less)
     }
 
-    /// Whether a server's difference from the baseline is resolved, in one direction and on every processor that the
-    /// values are of; true of the baseline itself.
+    /// Whether a server's difference from the baseline is resolved, in one direction and on every processor; true of
+    /// the baseline itself.
     pub fn is_resolved(&self, server: usize, baseline: usize) -> bool {
         let all = self.standings(baseline);
         let own = all.iter().filter(|(other, _)| *other == server).flat_map(|(_, standings)| standings);
-        let of_values = |on: &str| self.values_of.as_deref().is_none_or(|own| own == on);
-        let mut own = own.filter(|(on, _)| of_values(on)).map(|(_, standing)| *standing);
+        let mut own = own.map(|(_, standing)| *standing);
         let first = own.next();
         first.is_none_or(|first| first != Standing::Open && own.all(|other| other == first))
     }

@@ -80,7 +80,7 @@ pub fn estimate(estimate: Estimate, format: impl Fn(f64) -> String) -> String {
 }
 
 /// `0.72 to 0.82`; one value where both read the same.
-pub fn spanned((low, high): (f64, f64), write: impl Fn(f64) -> String) -> String {
+pub fn spanned<T>((low, high): (T, T), write: impl Fn(T) -> String) -> String {
     let (low, high) = (write(low), write(high));
     if low == high { low } else { format!("{low} to {high}") }
 }

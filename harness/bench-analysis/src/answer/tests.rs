@@ -15,7 +15,6 @@ fn answer(rows: &[(Topic, &str, [Option<Value>; 3])]) -> Answer {
         values: values.to_vec(),
         direct: Vec::new(),
         models: Vec::new(),
-        values_of: None,
         one_build: Vec::new(),
     };
     let servers = ["a", "b", "c"].map(str::to_owned).to_vec();
@@ -85,6 +84,7 @@ fn what_is_said_of_several_processors_is_true_on_each() {
         processor: format!("{b}"),
         values: vec![value(1.0, 0.0), value(b, 0.01), value(c, 0.01)],
         direct: Vec::new(),
+        runs: Vec::new(),
     };
     answer.rows[0].models = vec![on(1.4, 0.7), on(1.1, 0.8)];
     let row = &answer.rows[0];
@@ -109,24 +109,6 @@ fn what_is_said_of_several_processors_is_true_on_each() {
     assert!(row.best().is_empty() && row.best_somewhere().is_empty(), "one is best here and another there");
     assert!(row.differs_by_processor(0));
     assert_eq!(answer.recommendations()[0].best, []);
-}
-
-#[test]
-fn what_is_said_of_a_value_of_one_processor_is_of_that_one() {
-    let mut answer = answer(&[(Topic::Rate, "x", [value(1.0, 0.0), value(1.4, 0.01), value(0.7, 0.01)])]);
-    let on = |processor: &str, b: f64| OnModel {
-        processor: processor.to_owned(),
-        values: vec![value(1.0, 0.0), value(b, 0.01), value(0.7, 0.01)],
-        direct: Vec::new(),
-    };
-    let row = &mut answer.rows[0];
-    row.models = vec![on("own", 1.4), on("other", 1.005)];
-    assert!(!row.is_resolved(1, 0));
-    row.values_of = Some("own".to_owned());
-    assert!(row.is_resolved(1, 0) && row.best() == [1]);
-    assert_eq!(row.standings(0)[0].1, [("own", Standing::More), ("other", Standing::Open)], "of all of them");
-    row.values_of = Some("other".to_owned());
-    assert!(!row.is_resolved(1, 0) && row.best() == [1], "none is surely better on any of them");
 }
 
 #[test]

@@ -6,30 +6,28 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 
 use super::super::Run;
-use super::super::format::{list, spanned};
 use super::super::pooled::PooledRuns;
-use super::{numbers, rows, short};
+use super::{rows, short};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, OnModel, Topic, Value};
-use bench_analysis::pooled::{Group, PooledFigure, Setting, ends};
+use bench_analysis::pooled::{Group, Model, PooledFigure, Setting, ends};
 use bench_model::config::Placement;
 use bench_model::results::DUETS;
 
-/// From the first run its servers and rows, from each other run the topics that those before it lack. Ratios are
-/// replaced by those of all runs of the same builds and settings, by model of processor; their intervals are those for
-/// one more run on it. Of one model that takes three runs. `links` are what a page calls all runs, and each of `runs`.
+/// From the first run its servers and rows, from each other run the topics that those before it lack. Next to the
+/// values of that run, a row has the ratios of all runs of the same builds and settings, by model of processor; of three
+/// runs on one or more, their intervals are those for one more run on it. `links` are what a page calls each of `runs`.
 ///
 /// # Errors
 /// The first run compares nothing.
-pub(crate) fn of_runs(pooled: &PooledRuns, runs: &[Run], links: (&str, &[&str])) -> Result<Answer> {
+pub(crate) fn of_runs(pooled: &PooledRuns, runs: &[Run], links: &[&str]) -> Result<Answer> {
     let (first, others) = runs.split_first().context("an answer needs a run")?;
     let mut answer = super::of(first).with_context(|| format!("{} compares nothing", first.name))?;
     let names = first.plan.servers.iter().map(|server| server.name.as_str());
     let names: Vec<&str> = names.filter(|name| !first.plan.is_ceiling(name)).collect();
     let one = |rows: &mut [AnswerRow], run: &Run, link: &str| {
         let on = short(&run.conditions.host.processor_name());
-        rows.iter_mut().for_each(|row| row.from = format!("[1 run][{link}] on {}", numbers(&on)))
+        rows.iter_mut().for_each(|row| row.from = format!("[{on}, 1 run][{link}]"))
     };
-    let (all, links) = links;
     one(&mut answer.rows, first, links[0]);
     for (run, link) in others.iter().zip(&links[1..]) {
         let known: Vec<Topic> = answer.rows.iter().map(|row| row.topic).collect();
@@ -38,19 +36,13 @@ pub(crate) fn of_runs(pooled: &PooledRuns, runs: &[Run], links: (&str, &[&str]))
         answer.rows.extend(new.into_iter().filter(|row| !known.contains(&row.topic)));
     }
     for row in &mut answer.rows {
-        pool(row, (pooled, all), first, &names, answer.baseline);
+        pool(row, pooled, first, &names, answer.baseline);
     }
     Ok(answer)
 }
 
-/// Puts pooled ratios in the place of one run's.
-fn pool(
-    row: &mut AnswerRow,
-    (pooled, link): (&PooledRuns, &str),
-    run: &Run,
-    names: &[&str],
-    baseline: usize,
-) {
+/// Puts the ratios of all runs next to one run's values.
+fn pool(row: &mut AnswerRow, pooled: &PooledRuns, run: &Run, names: &[&str], baseline: usize) {
     let figure = match row.topic {
         Topic::Rate => PooledFigure::Rate,
         Topic::Cpu => PooledFigure::Cpu,
@@ -82,80 +74,39 @@ fn pool(
     let processors: BTreeSet<&str> =
         groups.iter().flatten().flat_map(|group| &group.models).map(|model| &*model.processor).collect();
     let on = |processor: &str| {
-        let value = |(server, group): (usize, &Option<&Group>)| {
+        let there = |group: &Option<&Group>| {
+            let models = group.iter().flat_map(|group| &group.models);
+            models.into_iter().find(|model| model.processor == processor).cloned()
+        };
+        let models: Vec<Option<Model>> = groups.iter().map(there).collect();
+        let value = |(server, model): (usize, &Option<Model>)| {
             let known = row.values[server]?;
             if server == baseline {
                 return Some(known);
             }
-            let model = group.as_ref()?.models.iter().find(|model| model.processor == processor)?;
-            let compared = model.next_run();
+            let compared = model.as_ref()?.next_run();
             let shown = if row.topic == Topic::Cpu { compared.value } else { known.shown };
             Some(Value { shown, compared, ..known })
         };
-        let values = groups.iter().enumerate().map(value).collect();
-        OnModel { processor: processor.to_owned(), values, direct: direct(pooled, &groups, processor) }
+        let values = models.iter().enumerate().map(value).collect();
+        let runs = |model: &Option<Model>| {
+            model.iter().flat_map(|model| &model.runs).map(|run| run.ratio.value).collect()
+        };
+        let runs = models.iter().map(runs).collect();
+        OnModel { processor: processor.to_owned(), values, direct: direct(pooled, &groups, processor), runs }
     };
     let is_whole = |model: &OnModel| {
         let mut both = model.values.iter().zip(&row.values);
         both.all(|(there, here)| there.is_some() == here.is_some())
     };
     let models: Vec<OnModel> = processors.iter().map(|processor| on(processor)).filter(is_whole).collect();
-    let own = run.conditions.host.processor_name();
-    let by_processor = processors.iter().map(|processor| {
-        let models = groups.iter().flatten().flat_map(|group| &group.models);
-        let runs = models.filter(|model| model.processor == *processor).map(|model| model.runs.len() as f64);
-        let runs = spanned(ends(runs.map(|runs| (runs, runs))).unwrap_or_default(), |runs| runs.to_string());
-        format!("{runs} on {}", numbers(&short(processor)))
-    });
-    let mut counts = Vec::new();
-    if models.len() > 1 {
-        // The figures of rates and latencies stay those of one run, so whether servers differ is said of its processor.
-        let is_of_one = row.topic != Topic::Cpu && models.iter().any(|model| model.processor == own);
-        row.values_of = is_of_one.then(|| own.clone());
-        row.models = models;
-        if groups.iter().flatten().any(|group| group.setting.many_builds) {
-            let all = |name: &&str| {
-                let both = [of_one_build(name), group(name)].into_iter().flatten();
-                ends(both.flat_map(Group::runs).filter_map(|run| run.one_build))
-            };
-            row.one_build = names.iter().map(all).collect();
-        }
-        let models = groups.iter().flatten().flat_map(|group| &group.models);
-        let models = models.filter(|model| !is_of_one || model.processor == own);
-        counts.extend(models.map(|model| model.runs.len()));
-    } else {
-        let here = on(&own);
-        row.direct.extend(&here.direct);
-        for (server, group) in groups.iter().enumerate() {
-            let model = group.and_then(|group| group.models.iter().find(|model| model.processor == own));
-            if model.is_some_and(|model| model.pooled.is_some_and(|pooled| pooled.prediction.is_some())) {
-                row.values[server] = here.values[server];
-                counts.extend(model.map(|model| model.runs.len()));
-            }
-        }
-    }
-    if let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) {
-        let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
-        let several = row.models.len();
-        row.from = match (row.topic, several, &row.values_of) {
-            (Topic::Rate | Topic::P99, 0, _) => {
-                format!("{}; ? and bold use [{runs} runs there][{link}]", row.from)
-            }
-            (Topic::Rate | Topic::P99, _, Some(_)) => {
-                format!(
-                    "{}; ? is decided by [{runs} runs there][{link}], bold by those on {several} processors",
-                    row.from
-                )
-            }
-            (Topic::Rate | Topic::P99, _, None) => {
-                format!("{}; ? and bold use [{runs} runs on each of {several} processors][{link}]", row.from)
-            }
-            (_, 0, _) => format!("[{runs} runs][{link}]"),
-            _ => {
-                let means = format!("[means of {several} processors, lowest to highest][{link}]");
-                format!("{means}; runs: {}", list(by_processor))
-            }
+    row.models = models;
+    if groups.iter().flatten().any(|group| group.setting.many_builds) {
+        let all = |name: &&str| {
+            let both = [of_one_build(name), group(name)].into_iter().flatten();
+            ends(both.flat_map(Group::runs).filter_map(|run| run.one_build))
         };
+        row.one_build = names.iter().map(all).collect();
     }
 }
 

@@ -89,7 +89,7 @@ impl Measured<'_> {
         let values = self.names.iter().map(|name| value(name)).collect();
         let (request, from) = (request.to_owned(), String::new());
         let (direct, models, one_build) = (Vec::new(), Vec::new(), Vec::new());
-        AnswerRow { topic, request, at, from, values, direct, models, values_of: None, one_build }
+        AnswerRow { topic, request, at, from, values, direct, models, one_build }
     }
 
     /// A row of a workload at a load. Where it has several, the load is part of what the row is about.

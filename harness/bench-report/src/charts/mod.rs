@@ -123,11 +123,17 @@ pub(super) struct Ratios {
 
 /// One ratio of a forest plot.
 pub(super) struct Ratio {
+    /// One, or one for each processor, below each other.
+    pub marks: Vec<RatioMark>,
+}
+
+/// A ratio, and what it is the middle of.
+pub(super) struct RatioMark {
     pub style: Style,
     pub value: f64,
     pub interval: Option<(f64, f64)>,
-    /// The ratio of each block.
-    pub blocks: Vec<f64>,
+    /// The ratio of each block or run.
+    pub dots: Vec<f64>,
 }
 
 /// Panels with the same axes and the same scales.

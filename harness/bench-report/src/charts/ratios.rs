@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Run;
+use super::super::answer::short;
 use super::super::sections::is_duet;
-use super::series::{known_colour, known_label, styles};
-use super::{COLOURS, Chart, Forest, Picture, Ratio, Ratios, Row, Style};
+use super::series::{known_label, styles};
+use super::{Chart, Forest, Key, Mark, Picture, Ratio, RatioMark, Ratios, Row, Style};
 use bench_analysis::JUDGED;
-use bench_analysis::pooled::{Across, Group, Model, PooledFigure, Setting};
+use bench_analysis::pooled::{Group, Model, PooledFigure, Setting};
 use bench_model::config::{Placement, Server};
 use bench_model::plan::short_labels;
 use bench_stats::Estimate;
@@ -32,7 +33,8 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
         let ratio = |(server, style): &(&Server, Style)| {
             let pair = run.summary.comparison(&server.name, baseline, workload, level)?;
             let Estimate { value, interval } = [pair.rate, pair.cpu][figure].ratio;
-            Some(Ratio { style: *style, value, interval, blocks: pair.block_ratios[figure].clone() })
+            let dots = pair.block_ratios[figure].clone();
+            Some(Ratio { marks: vec![RatioMark { style: *style, value, interval, dots }] })
         };
         let ratios = servers.iter().map(ratio).collect();
         Ratios { title: format!("{workload}: {name}"), falls: figure != 0, ratios }
@@ -53,14 +55,15 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
         return None;
     }
     let forest = Forest { names: short_labels(&labels), columns };
-    let chart = chart(run.label(baseline), vec![forest], "the ratio; bar: its interval; dots: blocks");
+    let key = "Large mark: the ratio; bar: its interval; dots: blocks";
+    let chart = chart(run.label(baseline), vec![forest], key);
     let alt = format!("Each server's requests/s and CPU per request over those of {}", run.label(baseline));
     Some(Picture::new("ratios.svg", alt, "", chart))
 }
 
 /// Ratios of all kept runs of the newest builds to the baseline that most of them have: CPU time of pairs side by side,
 /// over many builds where these were measured, and below it rates. None where nothing was pooled of three runs on one
-/// model of processor. Of several models the bar is the range over them.
+/// model of processor.
 pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
     let is_predicted = |model: &Model| model.pooled.is_some_and(|pooled| pooled.prediction.is_some());
     let is_cpu = |group: &Group| group.setting.figure == PooledFigure::Cpu;
@@ -84,26 +87,37 @@ pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
     let names: BTreeSet<&str> = shown.iter().map(|group| &*group.setting.server).collect();
     let labels = short_labels(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
     let known: BTreeMap<&str, String> = names.into_iter().zip(labels).collect();
+    let models = shown.iter().flat_map(|group| &group.models);
+    let processors: BTreeSet<&str> = models.map(|model| &*model.processor).collect();
+    let processors: Vec<&str> = processors.into_iter().collect();
     let of_figure = |falls: bool| {
         let groups: Vec<&Group> = shown.iter().copied().filter(|group| is_cpu(group) == falls).collect();
-        forest(&groups, &known, falls)
+        forest(&groups, &known, &processors, falls)
     };
     let forests = [true, false].into_iter().filter_map(of_figure).collect();
-    let key = match shown.iter().any(|group| group.across.is_some()) {
-        false => "the mean; bar: the range in which one more run on this processor is expected; dots: runs",
-        true => {
-            "the middle of the bar; bar: from the lowest mean of a processor to the highest, no interval; dots: runs"
-        }
-    };
-    Some(chart(known_label(baseline), forests, key))
+    let legend = processors
+        .iter()
+        .enumerate()
+        .map(|(place, processor)| (Key::Line(of_processor(place), 0.0, Mark::Small), short(processor)));
+    let key = "Mark: the mean of the runs on a processor; dots: these runs; numbers: from the lowest mean to the highest";
+    Some(Chart { legend: legend.collect(), ..chart(known_label(baseline), forests, key) })
+}
+
+fn of_processor(place: usize) -> Style {
+    Style { colour: place, variant: 0 }
 }
 
 /// Pooled ratios of one figure: a column for each request. `known` has the servers' labels.
-fn forest(groups: &[&Group], known: &BTreeMap<&str, String>, falls: bool) -> Option<Forest> {
+fn forest(
+    groups: &[&Group],
+    known: &BTreeMap<&str, String>,
+    processors: &[&str],
+    falls: bool,
+) -> Option<Forest> {
     let column = |group: &Group| {
         let setting = &group.setting;
         let figure = if falls { "CPU/request" } else { "requests/s" };
-        format!("{}: {figure}, {} conn.", setting.workload, setting.level.connections)
+        format!("{}: {figure}, {} conn.; better →", setting.workload, setting.level.connections)
     };
     let titles: BTreeSet<String> = groups.iter().map(|group| column(group)).collect();
     let names: BTreeSet<&str> = groups.iter().map(|group| &*group.setting.server).collect();
@@ -111,14 +125,13 @@ fn forest(groups: &[&Group], known: &BTreeMap<&str, String>, falls: bool) -> Opt
         let of = |group: &&&Group| column(group) == *title && group.setting.server == *name;
         let group =
             groups.iter().filter(of).max_by_key(|group| (group.setting.many_builds, group.runs().count()))?;
-        let colour = known_colour(name).unwrap_or(COLOURS.len());
-        let next = group.models.first()?.next_run();
-        let (value, interval) = match group.across {
-            None => (next.value, next.interval),
-            Some(Across { range: (low, high), .. }) => ((low * high).sqrt(), Some((low, high))),
+        let mark = |(place, processor): (usize, &&str)| {
+            let model = group.models.iter().find(|model| model.processor == **processor)?;
+            let dots = model.runs.iter().map(|run| run.ratio.value).collect();
+            let value = model.ratio().value;
+            Some(RatioMark { style: of_processor(place), value, interval: None, dots })
         };
-        let blocks = group.runs().map(|run| run.ratio.value).collect();
-        Some(Ratio { style: Style { colour, variant: 0 }, value, interval, blocks })
+        Some(Ratio { marks: processors.iter().enumerate().filter_map(mark).collect() })
     };
     let column = |title: String| {
         let ratios = names.iter().map(|name| ratio(&title, name)).collect();
@@ -136,11 +149,7 @@ fn chart(baseline: &str, forests: Vec<Forest>, key: &str) -> Chart {
     };
     Chart {
         title: format!("Ratio to {baseline}"),
-        note: format!(
-            "Vertical line: equal; right of it is better{falls}. Large mark: {key}. Logarithmic \
-             scale, of the same length in {}.",
-            if forests.len() > 1 { "panels next to each other" } else { "all panels" }
-        ),
+        note: format!("Vertical line: equal; right of it is better{falls}. {key}. Logarithmic scale."),
         rows: forests.into_iter().map(Row::Forest).collect(),
         ..Chart::default()
     }

@@ -11,14 +11,12 @@
 //!
 //! A block of `nothing yet` says that it was not measured yet.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{Aliases, Difference, Page, Sources, Spliced, change, line_of, older, outside_of_code};
-use crate::format::{distinct, joined, known, list, ratio};
-use crate::{Run, answer, headline, pooled, why};
-use bench_analysis::answer::{Answer, AnswerRow, Topic};
+use crate::answer::{self, Links};
+use crate::format::{distinct, known, list};
+use crate::{Run, headline, pooled, why};
 use bench_model::results::Conditions;
 
 const KINDS: [&str; 7] = ["answer", "headline", "why", "table", "section", "chart", "servers"];
@@ -168,63 +166,23 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     let links: Vec<&str> = what.split_whitespace().collect();
     let names = links.iter().map(|alias| aliases.run(alias)).collect::<Result<Vec<&str>>>()?;
     let runs = names.iter().map(|name| sources.run(name)).collect::<Result<Vec<Run>>>()?;
-    let answer = answer::of_runs(&sources.pooled()?, &runs, (alias, &links))?;
+    let answer = answer::of_runs(&sources.pooled()?, &runs, &links)?;
     let days = names.iter().map(|name| sources.older(name)).collect::<Result<Vec<_>>>()?;
     let days = list(distinct(days.into_iter().flatten()));
     let mark = match days.is_empty() {
         true => days,
-        false => format!(" **Some are of servers of {days}**, not today's."),
+        false => format!("\n**Some are of servers of {days}**, not today's.\n"),
     };
+    let first = runs.first().context("an answer names its runs")?;
+    let own = first.conditions.host.processor_name();
+    let links = Links { pooled: alias, run: links[0] };
     Ok(format!(
-        "{}\n![Each server's ratios to {}, run by run]({}{})\n\nHow sure: {}With three or more runs on a \
-         processor, expect the next run there inside the interval; with fewer, it describes only those runs. {}{mark}",
-        answer::markdown(&answer, true),
+        "{}{mark}\n![Each server's ratios to {}, run by run]({}{})",
+        answer::by_processor(&answer, &own, links),
         answer.servers[answer.baseline],
         aliases.to_results,
         pooled::CHART,
-        next_runs(&answer),
-        measured_on(&answer, &runs)?
     ))
-}
-
-/// What a run gives, by processor, of the server that needs the least CPU for every request: `of the CPU of
-/// jsonrpc-core, actix-web needs 0.79 [0.78, 0.81] on AMD EPYC 25/1 for getBalance. `. Empty where there is no such server.
-fn next_runs(answer: &Answer) -> String {
-    let rows = answer.rows.iter().filter(|row| row.topic == Topic::Cpu && !row.models.is_empty());
-    let rows: Vec<(&AnswerRow, Vec<usize>)> = rows.map(|row| (row, row.best())).collect();
-    let least = (0..answer.servers.len()).find(|server| rows.iter().all(|(_, best)| best.contains(server)));
-    let Some(server) = least.filter(|_| !rows.is_empty()) else { return String::new() };
-    let of_row = |(row, _): &(&AnswerRow, Vec<usize>)| {
-        let on = row.models.iter().filter_map(|model| {
-            Some(format!("{} on {}", ratio(model.values[server]?.compared), answer::short(&model.processor)))
-        });
-        format!("{} for {}", list(on), row.request)
-    };
-    let (baseline, server) = (&answer.servers[answer.baseline], &answer.servers[server]);
-    format!("of the CPU of {baseline}, {server} needs {}. ", joined(rows.iter().map(of_row), "; "))
-}
-
-/// Which processors an answer is true of.
-fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
-    let here = joined(distinct(runs.iter().map(|run| machine(&run.conditions))), ", or ");
-    ensure!(!here.is_empty(), "an answer names its runs");
-    let is_shared = runs.iter().all(|run| run.plan.hosts.is_none());
-    let shared = if is_shared { ", which server and load generator share" } else { "" };
-    let of_cpu = answer.rows.iter().filter(|row| row.topic == Topic::Cpu);
-    let processors: BTreeSet<&str> =
-        of_cpu.flat_map(|row| &row.models).map(|model| model.processor.as_str()).collect();
-    Ok(match processors.len() {
-        0 => format!(
-            "All figures are of {here}{shared}. **Other processors were not \
-             measured**, and ratios may differ there."
-        ),
-        several => format!(
-            "CPU per request was measured on {several} processors ({}). A range runs from the lowest processor's mean \
-             to the highest one's, and is no interval of 95 %. The rates, latencies and memory that are printed are of \
-             {here} alone{shared}; **on another processor they differ**.",
-            list(processors.into_iter().map(answer::short))
-        ),
-    })
 }
 
 fn machine(Conditions { host, .. }: &Conditions) -> String {

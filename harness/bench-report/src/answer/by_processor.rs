@@ -1,0 +1,282 @@
+//! The answer of all kept runs: CPU per request on each processor, and what else was measured on one of them.
+
+use std::collections::BTreeSet;
+
+use super::{Topic, at_least, choice, is_bound, left_out, not_measured, phrase, short, write};
+use crate::columns::Columns;
+use crate::format::{bullets, estimate, joined, known, list, sections, spanned};
+use bench_analysis::answer::{Answer, AnswerRow, OnModel, Standing, Value};
+use bench_analysis::grouped;
+use bench_stats::Estimate;
+
+/// What a page calls the runs behind an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Links<'a> {
+    /// All kept runs.
+    pub(crate) pooled: &'a str,
+    /// The run that has the servers.
+    pub(crate) run: &'a str,
+}
+
+/// The answer in Markdown, without its chart. `own` is the processor of the run that has the servers.
+pub(crate) fn markdown(answer: &Answer, own: &str, links: Links<'_>) -> String {
+    let decided = answer.recommendations();
+    let said = decided.iter().filter_map(|decided| {
+        let topic = decided.decided_by?;
+        let because = decided.best.iter().filter(|_| topic == Topic::Cpu);
+        let because =
+            because.map(|(rows, servers)| format!(" {}", super::because(answer, topic, rows, servers)));
+        Some(choice(answer, decided, topic) + &because.collect::<String>())
+    });
+    let compared = [Topic::Rate, Topic::P99].into_iter().filter_map(|topic| compared(answer, topic));
+    let said = said.chain(compared).chain([not_measured(&decided)]);
+    sections([bullets(said), table(answer, own, links), notes(answer, own, links)])
+}
+
+/// How servers stand to the baseline in the rows of a topic, on each processor; none where no row is of all kept runs.
+fn compared(answer: &Answer, topic: Topic) -> Option<String> {
+    let rows = answer.rows.iter().filter(|row| row.topic == topic && !row.models.is_empty());
+    let said = rows.map(|row| format!("{}: {}.", row.request, standings(answer, row)));
+    let said = joined(said, " ");
+    let name = if topic == Topic::P99 { "p99" } else { "requests/s" };
+    let name =
+        format!("**{name}, compared with {}, at the table's loads:**", answer.servers[answer.baseline]);
+    (!said.is_empty()).then(|| format!("{name} {said}"))
+}
+
+/// `actix-web surely more; axum surely more on Zen 4, not surely on Zen 3`
+fn standings(answer: &Answer, row: &AnswerRow) -> String {
+    let of_server = |(server, standings): (usize, Vec<(&str, Standing)>)| {
+        let on = |wanted: Standing| -> Vec<String> {
+            let on = standings.iter().filter(move |(_, standing)| *standing == wanted);
+            on.map(|(processor, _)| short(processor)).collect()
+        };
+        let parts = [
+            (Standing::More, "surely more"),
+            (Standing::Less, "surely less"),
+            (Standing::Open, "not surely"),
+        ];
+        let parts: Vec<(Vec<String>, &str)> = parts.map(|(standing, words)| (on(standing), words)).into();
+        let parts: Vec<_> = parts.into_iter().filter(|(on, _)| !on.is_empty()).collect();
+        let words = match parts.as_slice() {
+            [(_, words)] => (*words).to_owned(),
+            several => and(several.iter().map(|(on, words)| format!("{words} on {}", and(on)))),
+        };
+        (words, server)
+    };
+    let all = grouped(row.standings(answer.baseline).into_iter().map(of_server));
+    let names = |servers: &[usize]| and(servers.iter().map(|server| &answer.servers[*server]));
+    if let [(words, servers)] = all.as_slice()
+        && words == "not surely"
+    {
+        return format!("no server surely differs{}", one_way(answer, row, servers));
+    }
+    let said = all.iter().map(|(words, servers)| format!("{} {words}", names(servers)));
+    joined(said, "; ")
+}
+
+/// Which servers' difference has the same sign in every run, though it is not sure: `, though every run has less on
+/// actix-web`.
+fn one_way(answer: &Answer, row: &AnswerRow, servers: &[usize]) -> String {
+    let way = |is_more: bool| {
+        let is_it = |ratio: &f64| if is_more { *ratio > 1.0 } else { *ratio < 1.0 };
+        let all_runs = |server: usize| row.models.iter().flat_map(|model| &model.runs[server]).all(is_it);
+        let names = servers.iter().filter(|server| all_runs(**server)).map(|server| &answer.servers[*server]);
+        let names = and(names);
+        let words = if is_more { "more" } else { "less" };
+        (!names.is_empty()).then(|| format!("every run has {words} on {names}"))
+    };
+    let ways = joined([true, false].into_iter().filter_map(way), ", and ");
+    if ways.is_empty() { ways } else { format!(", though {ways} (few runs, so the next one may not)") }
+}
+
+/// `a, b and c`.
+fn and(names: impl IntoIterator<Item: ToString>) -> String {
+    let names = list(names);
+    let (before, last) = names.rsplit_once(", ").unwrap_or(("", &names));
+    if before.is_empty() { names } else { format!("{before} and {last}") }
+}
+
+/// A value with its interval, whose ends have no unit where it is the value's: `18.4 KiB [17.4, 20.5]`.
+fn with_unit(topic: Topic, value: Estimate) -> String {
+    let text = estimate(value, |value| write(topic, value));
+    let parts = text.split_once(" [").and_then(|(value, ends)| Some((value.split_once(' ')?.1, ends)));
+    let is_shared = |unit: &str, ends: &str| ends.matches(unit).count() == 2;
+    match parts {
+        Some((unit, ends)) if is_shared(unit, ends) => {
+            text.replace(ends, &ends.replace(&format!(" {unit}"), ""))
+        }
+        _ => text,
+    }
+}
+
+/// Ratios by processor: of CPU on each, of rates and p99 on `own`. Then the values that only one run has.
+fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut shown: Vec<&AnswerRow> = answer.rows.iter().filter(|row| !is_bound(row)).collect();
+    shown.sort_by_key(|row| row.topic != Topic::Cpu);
+    for row in shown {
+        let name = format!("{} {}", phrase(row), row.at);
+        let mut add = |on: String, cells: Vec<String>| {
+            rows.push([name.trim_end().to_owned(), on].into_iter().chain(cells).collect());
+        };
+        let is_shown = |model: &&OnModel| row.topic == Topic::Cpu || model.processor == own;
+        let mut models = row.models.iter().filter(is_shown).peekable();
+        if models.peek().is_none() {
+            let best = row.best();
+            let cell = |(server, value): (usize, &Option<Value>)| {
+                known(*value, "not measured", |value| {
+                    marked(with_unit(row.topic, value.compared), best.contains(&server))
+                })
+            };
+            add(row.from.clone(), row.values.iter().enumerate().map(cell).collect());
+        }
+        for model in models {
+            let best = row.best_on(model);
+            let cell = |(server, value): (usize, &Option<Value>)| match value {
+                None => "not measured".to_owned(),
+                Some(value) if server == answer.baseline => match row.topic {
+                    Topic::Cpu => "1".to_owned(),
+                    topic => format!("1 = {}", write(topic, value.shown)),
+                },
+                Some(value) => {
+                    let bound = if value.at_least { "≥\u{a0}" } else { "" };
+                    let ratio = estimate(value.compared, |ratio| format!("{ratio:.2}"));
+                    marked(format!("{bound}{ratio}"), best.contains(&server))
+                }
+            };
+            let runs = spanned(model.run_counts().unwrap_or_default(), |runs| runs.to_string());
+            let runs = if runs == "1" { "1 run".to_owned() } else { format!("{runs} runs") };
+            let on = format!("[{}, {runs}][{}]", short(&model.processor), links.pooled);
+            add(on, model.values.iter().enumerate().map(cell).collect());
+        }
+        if !row.one_build.is_empty() {
+            let cell = |(server, ends): (usize, &Option<(f64, f64)>)| match ends {
+                _ if server == answer.baseline => "1".to_owned(),
+                Some(ends) => spanned(*ends, |value| write(row.topic, value)),
+                None => "not measured".to_owned(),
+            };
+            add(
+                "**one build**, any of them".to_owned(),
+                row.one_build.iter().enumerate().map(cell).collect(),
+            );
+        }
+    }
+    let headers = ["figure", "processor"].into_iter().chain(answer.servers.iter().map(String::as_str));
+    Columns::written(&headers.collect::<Vec<_>>(), 2, rows).with_numbers_last().markdown()
+}
+
+fn marked(text: String, is_best: bool) -> String {
+    if is_best { format!("**{text}**") } else { text }
+}
+
+/// How to read the table.
+fn notes(answer: &Answer, own: &str, links: Links<'_>) -> String {
+    let baseline = &answer.servers[answer.baseline];
+    let models = || answer.rows.iter().flat_map(|row| &row.models);
+    let processors: BTreeSet<&str> = models().map(|model| &*model.processor).collect();
+    let called = processors.iter().map(|processor| (short(processor), *processor));
+    let called = called.filter(|(short, processor)| short != processor);
+    let has_builds = answer.rows.iter().any(|row| !row.one_build.is_empty());
+    let notes = [
+        models().next().map(|_| {
+            format!(
+                "**1**: {baseline}; less is better, but of requests/s more. What is behind `1 =` is of \
+                 [one run][{}] on {}.",
+                links.run,
+                short(own)
+            )
+        }),
+        Some(
+            "**Brackets** are of 95 %: of three or more runs, where the next run on that processor will lie; of one \
+             or two, what those runs show, which says little of the next. **Surely**: brackets exclude 1; of memory, \
+             the brackets of two servers do not overlap."
+                .to_owned(),
+        ),
+        has_builds.then(|| {
+            "**One build**: the lowest and the highest ratio that a single build of each server gave on any of these \
+             processors; yours may lie a little outside. The other CPU rows are over many builds of each."
+                .to_owned()
+        }),
+        Some("**Bold**: no other server is surely better there; no bold in a row: none is surely the best.".to_owned()),
+        at_least(answer),
+        left_out(answer),
+        Some(joined(called.map(|(short, processor)| format!("{short}: {processor}.")), " ")),
+    ];
+    joined(notes.into_iter().flatten(), " ") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two servers and a baseline, whose ratios on two processors are these.
+    fn row(topic: Topic, ratios: [[f64; 2]; 2], runs: usize) -> AnswerRow {
+        let value = |ratio: f64| Estimate { value: ratio, interval: Some((ratio - 0.05, ratio + 0.05)) };
+        let on = |(place, processor): (usize, &str)| {
+            let of = [1.0, ratios[place][0], ratios[place][1]];
+            let runs = of.map(|ratio| if ratio == 1.0 { Vec::new() } else { vec![ratio; runs] }).into();
+            let values =
+                of.map(|ratio| Some(Value { shown: 60.0, compared: value(ratio), at_least: false })).into();
+            OnModel { processor: processor.to_owned(), values, direct: Vec::new(), runs }
+        };
+        let models: Vec<OnModel> = ["here", "there"].into_iter().enumerate().map(on).collect();
+        let (values, from) = (models[0].values.clone(), "[here, 1 run][one]".to_owned());
+        let (request, at, direct) = ("getX".to_owned(), String::new(), Vec::new());
+        AnswerRow { topic, request, at, from, values, direct, models, one_build: Vec::new() }
+    }
+
+    fn answer(row: AnswerRow) -> Answer {
+        Answer { servers: ["base", "a", "b"].map(str::to_owned).into(), baseline: 0, rows: vec![row] }
+    }
+
+    #[test]
+    fn where_a_difference_is_sure_is_said_by_processor() {
+        let said = |ratios| compared(&answer(row(Topic::Rate, ratios, 2)), Topic::Rate).unwrap();
+        let sure = said([[1.4, 1.4], [1.4, 1.02]]);
+        assert!(
+            sure.ends_with("getX: a surely more; b surely more on here and not surely on there."),
+            "{sure}"
+        );
+        let open = said([[1.02, 0.98], [1.03, 1.02]]);
+        assert!(
+            open.contains("no server surely differs, though every run has more on a (few runs"),
+            "{open}"
+        );
+        let open = said([[1.02, 0.98], [0.97, 1.02]]);
+        assert!(open.ends_with("no server surely differs."), "{open}");
+        assert!(compared(&answer(row(Topic::Rate, [[1.4, 1.4]; 2], 2)), Topic::P99).is_none());
+    }
+
+    #[test]
+    fn cpu_is_shown_on_each_processor_and_rates_on_one() {
+        let links = Links { pooled: "all", run: "one" };
+        let of = |topic| table(&answer(row(topic, [[0.6, 0.9], [0.7, 0.95]], 3)), "here", links);
+        let cpu = of(Topic::Cpu);
+        for words in
+            ["[here, 3 runs][all]", "[there, 3 runs][all]", "**0.60 [0.55, 0.65]**", "0.95 [0.90, 1.00]"]
+        {
+            assert!(cpu.contains(words), "{words}: {cpu}");
+        }
+        let rates = of(Topic::Rate);
+        assert!(rates.contains("1 = 60 ") && !rates.contains("there"), "{rates}");
+        let mut alone = row(Topic::ConnectionMemory, [[0.6, 0.9]; 2], 1);
+        alone.models.clear();
+        let alone = table(&answer(alone), "here", links);
+        assert!(alone.contains("[here, 1 run][one]"), "{alone}");
+    }
+
+    #[test]
+    fn ends_have_no_unit_where_it_is_the_value_s() {
+        let of = |value, low, high| Estimate { value, interval: Some((low, high)) };
+        let memory = |estimate| with_unit(Topic::ConnectionMemory, estimate);
+        assert_eq!(memory(of(18_842.0, 17_818.0, 20_992.0)), "18.4 KiB [17.4, 20.5]");
+        assert_eq!(memory(of(1_100_000.0, 900_000.0, 1_200_000.0)), "1.05 MiB [879 KiB, 1.14 MiB]");
+        assert_eq!(with_unit(Topic::Rate, of(78_100.0, 70_000.0, 80_000.0)), "78,100 [70,000, 80,000]");
+    }
+
+    #[test]
+    fn the_last_of_several_names_follows_an_and() {
+        assert_eq!((and(["a"]), and(["a", "b", "c"])), ("a".to_owned(), "a, b and c".to_owned()));
+    }
+}
