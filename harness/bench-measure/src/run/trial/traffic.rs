@@ -130,3 +130,36 @@ impl Bench<'_> {
         if matches!(outcome, Outcome::ToolFailed { .. }) { self.check_room(trial) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::run::Truths;
+    use bench_model::config::ConfigDir;
+    use bench_model::load::toolchain::Tools;
+    use bench_model::results::RunFolder;
+    use bench_system::interrupt::Interrupt;
+
+    #[test]
+    fn a_trial_at_a_rate_needs_room_for_each_of_its_requests() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = &RunFolder::create(dir.path(), "test").unwrap();
+        let (mut plan, _) = crate::run::resolve(&ConfigDir::of_repository(), "smoke").unwrap();
+        // More seconds at the highest rate than any disk has room for.
+        (plan.campaign.window_ms, plan.campaign.warmup_ms) = (1_000_000, 0);
+        let (plan, truths, interrupt) = (&plan, &Truths::of(&plan).unwrap(), &Interrupt::install().unwrap());
+        let bench = Bench { folder, plan, tools: &Tools::of([], Path::new("")), truths, interrupt };
+        let needed = |rate| {
+            let trial = Trial { rate: Some(rate), ..plan.trials[0].clone() };
+            let said = bench.check_room(&trial).unwrap_err().to_string();
+            let (_, needed) = said.split_once("a trial may take ").unwrap();
+            let (mebibytes, _) = needed.split_once(" MiB").unwrap();
+            mebibytes.replace(',', "").parse::<f64>().unwrap()
+        };
+        assert!(bench.check_room(&plan.trials[0]).is_ok(), "a closed loop keeps nothing of a request");
+        let (half, whole) = (needed(u32::MAX / 2), needed(u32::MAX));
+        assert!((1.99..2.01).contains(&(whole / half)), "{whole} and {half} MiB");
+    }
+}
