@@ -75,6 +75,9 @@ fn check_time(field: &str, time: f64) -> Result<()> {
 mod tests {
     use serde_json::{Value, json};
 
+    use bench_system::probe::host::HostActivity;
+    use bench_system::probe::network::NetworkCounters;
+
     use crate::results::OBSERVATIONS;
 
     use super::*;
@@ -125,5 +128,27 @@ mod tests {
         assert_eq!(said(&sound), None);
         let late = LoadSample { time_taken_s: -1.0, ..sound };
         assert_eq!(said(&late).unwrap(), "field load.time_taken_s: is -1, and no time is below 0");
+    }
+
+    #[test]
+    fn the_background_load_of_a_trial_is_checked_as_its_own_load_is() {
+        let cpu = json!({ "user_s": 0.0, "system_s": 0.0 });
+        let load = serde_json::to_value(LoadSample::default()).unwrap();
+        let outcome = json!({
+            "kind": "completed", "load": load, "background": load, "client_cpu": cpu, "window_s": 1.0,
+            "network": NetworkCounters::default(), "host": HostActivity::default(), "answer_bytes": 1,
+            "resources": [],
+        });
+        let said = |taken_s: f64| {
+            said("duets", |line| {
+                line["outcome"] = outcome.clone();
+                line["outcome"]["background"]["time_taken_s"] = taken_s.into();
+            })
+        };
+        assert_eq!(said(0.5), "sound");
+        let below = said(-0.5);
+        assert!(
+            below.ends_with(":2: field outcome.background.time_taken_s: is -0.5, and no time is below 0")
+        );
     }
 }
