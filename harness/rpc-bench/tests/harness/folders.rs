@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -126,4 +127,28 @@ fn a_disk_without_room_for_a_trial_ends_the_run_which_can_be_resumed() {
     let output = bench.run(&["run", "--resume", bench.folder().to_str().unwrap()]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(bench.outcomes(), ["completed", "completed"]);
+}
+
+#[test]
+fn a_disk_that_fills_up_in_a_trial_is_no_failure_of_the_load_tool() {
+    let Some(bench) = Bench::new(1) else { return };
+    let (results, tool) = (bench.path("results"), bench.path("filler"));
+    let Some(_disk) = SmallDisk::mount(&results, "48m") else { return };
+    // A load tool that leaves no room, and ends because of that.
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *http://*) cd {}/*; head -c 30000000 /dev/zero >filled; exit 1 ;; esac\n",
+        results.display()
+    );
+    fs::write(&tool, script).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = bench.command(&["run", "tiny"]).env("BOMBARDIER", &tool).output().unwrap();
+    let said = stderr(&output);
+    assert!(bench.folder().join("filled").is_file(), "the trial was begun: {said}");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("a trial may take 32.0 MiB; make room") && said.contains("resume the run"),
+        "{said}"
+    );
+    assert!(bench.observations().is_empty(), "{:?}", bench.outcomes());
+    bench.nothing_is_left_running();
 }
