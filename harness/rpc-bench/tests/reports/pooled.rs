@@ -1,5 +1,7 @@
 //! Kept runs that are pooled: which go together, and what comes out for known ratios.
 
+mod p99;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
