@@ -5,11 +5,12 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use bench_measure::run;
-use bench_model::config::ConfigDir;
+use bench_model::config::{ConfigDir, Placement};
+use bench_model::observation::Outcome;
 use bench_report::Run;
 use bench_system::probe::other_processes::ForeignCpu;
 
-use crate::observed::{cells, folder, observe_planned};
+use crate::observed::{cells, folder, observe_planned, reported, section};
 use crate::samples::{conditions, sample};
 
 /// The first screen of a campaign over getBalance with these lines, in which each connection gives 1,000 requests/s,
@@ -79,6 +80,26 @@ fn a_run_of_which_no_trial_counts_says_so() {
     assert_eq!(said(1), None);
     let none = "there is no figure, as all 8 trials are invalid; \"What failed\" in the report says why";
     assert_eq!(said(0).unwrap(), none);
+}
+
+#[test]
+fn what_failed_names_servers_by_their_labels() {
+    let dir = configured("servers = [\"actix\", \"axum\"]\nconnections = [1]");
+    let config = ConfigDir(dir.path().to_owned());
+    let (mut plan, _) = run::resolve(&config, "own").unwrap();
+    plan.campaign.environment.placement = Placement::Duet;
+    plan.trials.iter_mut().for_each(|trial| {
+        let other = if trial.server == "actix" { "axum" } else { "actix" };
+        trial.beside = Some(other.to_owned());
+    });
+    let mut observed = observe_planned(&plan, |_| sample(1_000.0, 20.0));
+    let failed = observed.iter_mut().find(|observation| observation.trial.server == "actix").unwrap();
+    failed.outcome = Outcome::ToolFailed { reason: "a reason".to_owned() };
+    let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
+    let (_, report) = reported(&folder);
+    let failed = section(&report, "What failed");
+    let [actix, axum] = ["actix-web", "axum"].map(|framework| format!("{framework} + hand-written JSON-RPC"));
+    assert!(failed.contains(&format!("| {actix} paired with {axum} |")), "{failed}");
 }
 
 #[test]
