@@ -103,6 +103,56 @@ fn users_come_and_go_over_both_transports() {
     bench.packs();
 }
 
+/// A service of JSON-RPC 1.x, whose answers have an error of null next to the result.
+const WITH_NULL: &str = r#"
+import json, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Http(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        call = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        text = json.dumps({"id": call["id"], "result": 7, "error": None}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+host, port = sys.argv[1].split(":")
+ThreadingHTTPServer((host, int(port)), Http).serve_forever()
+"#;
+
+#[test]
+fn an_error_of_null_is_none_to_users() {
+    let Some(bench) = small() else { return };
+    bench.write("with_null.py", WITH_NULL);
+    bench.write(
+        "servers.toml",
+        &format!(
+            "[[server]]\nname = \"old\"\ntitle = \"a service of JSON-RPC 1.x\"\nprogram = \"python3\"\nargs = [{:?}, \
+             \"{{listen}}\"]\nready = {{ connect = {{}} }}\nholds = \"nothing\"\n",
+            bench.path("with_null.py")
+        ),
+    );
+    bench.write(
+        "workloads/getBalance.toml",
+        "why = \"a test\"\nbody = '{\"id\":1,\"method\":\"seven\"}'\nexpected = \"no error\"\n",
+    );
+    bench.replace("campaigns/small.toml", "[\"http\", \"websocket\"]", "[\"http\"]");
+    bench.replace("campaigns/small.toml", "[\"actix\"]", "[\"old\"]");
+    let output = bench.command(&["run", "small"]).env("K6", bench.path("k6")).output().unwrap();
+    let observations = bench.observations();
+    assert!(output.status.success(), "{}{observations:?}", stderr(&output));
+    let load = &observations[0]["outcome"]["load"];
+    assert_eq!(load["failed"], serde_json::json!({}), "{load}");
+    // As many as 8 users send in 3 s: one that stops at an answer begins again at once, without a pause.
+    assert!((9..=24).contains(&load["succeeded"].as_u64().unwrap()), "{load}");
+}
+
 #[test]
 fn a_k6_that_is_killed_gives_no_figure() {
     let Some(bench) = small() else { return };
