@@ -342,9 +342,20 @@ fn environment(folder: &RunFolder, plan: &CalibrationPlan, summary: &Calibration
         ("load tool", format!("{} {}", conditions.tool.name, conditions.tool.version)),
     ];
     Ok(format!(
-        "## Environment\n\n{}\nResume it: `cargo rpc-bench calibrate --resume results/{}`. The tools' own output is \
-         kept only of trials that failed.\n",
+        "## Environment\n\n{}\nResume it: {}. The tools' own output is kept only of trials that failed.\n",
         facts(rows),
-        folder.name()
+        resumed_by(folder)
     ))
+}
+
+/// The command that resumes it. Where it stands on a machine is nobody's business, so a folder that was chosen has no
+/// path.
+fn resumed_by(folder: &RunFolder) -> String {
+    let path = folder.0.canonicalize().unwrap_or_default();
+    match path.parent().is_some_and(|parent| parent.ends_with("results")) {
+        true => format!("`cargo rpc-bench calibrate --resume results/{}`", folder.name()),
+        false => {
+            "`cargo rpc-bench calibrate --resume FOLDER`, where FOLDER is that of this report".to_owned()
+        }
+    }
 }

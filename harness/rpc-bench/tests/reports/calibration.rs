@@ -1,5 +1,8 @@
 //! A calibration on synthetic observations: what it counts is what was put in.
 
+use std::fs;
+
+use crate::kept::newest;
 use crate::observed::{completed, observation};
 use crate::samples::sample;
 use bench_analysis::Verdict;
@@ -10,6 +13,7 @@ use bench_model::config::{Arm, Calibration, ConfigDir, Placement, Sizing};
 use bench_model::figure::Figure;
 use bench_model::observation::{Observation, Outcome};
 use bench_model::plan::Trial;
+use bench_model::results::RunFolder;
 use bench_stats::Estimate;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -253,4 +257,21 @@ fn what_a_minute_resolves_depends_on_the_time_of_a_block() {
     let about = 1.96 * found.spread / (60.0 / found.block_s).sqrt();
     assert!((found.in_a_minute / about - 1.0).abs() < 0.2, "{found:?}");
     assert_eq!(rates(5, QUIET, 0.0, 12).sharpness, None, "five blocks have no interval");
+}
+
+#[test]
+fn a_report_names_no_folder_in_which_its_calibration_is_not() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), newest("calibrate").unwrap());
+    let name = kept.file_name().unwrap();
+    let resumed = |results: &str| {
+        let folder = dir.path().join(results).join(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::copy(kept.join("run.tar.xz"), folder.join("run.tar.xz")).unwrap();
+        let report = bench_report::calibration::markdown(&RunFolder::open(&folder).unwrap()).unwrap();
+        report.lines().find_map(|line| line.strip_prefix("Resume it: ")).unwrap().to_owned()
+    };
+    let command = "`cargo rpc-bench calibrate --resume ";
+    assert!(resumed("results").starts_with(&format!("{command}results/{}`.", name.display())));
+    let elsewhere = resumed("mine");
+    assert!(elsewhere.starts_with(&format!("{command}FOLDER`, where FOLDER is that of")), "{elsewhere}");
 }
