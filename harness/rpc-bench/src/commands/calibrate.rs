@@ -12,7 +12,7 @@ use bench_model::load::toolchain::Tools;
 use bench_report::calibration;
 use bench_system::interrupt::Interrupted;
 
-use super::{CommandLine, locked, prepare, resumed, say_found};
+use super::{CommandLine, locked, prepare, quoted, resumed, say_found};
 
 /// How long to calibrate.
 #[derive(clap::Args)]
@@ -65,9 +65,9 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
     };
     carry_out(&folder, &tools, until, args.only.as_deref(), &interrupt).inspect_err(|_| {
         let kept = calibration::summary(&folder).map_or(0, |summary| summary.all_trials());
-        let path = folder.0.display();
+        let typed = quoted(folder.0.display());
         bench_system::note!(
-            "\n{kept} trials are kept; resume with: cargo rpc-bench calibrate --resume {path}"
+            "\n{kept} trials are kept; resume with: cargo rpc-bench calibrate --resume {typed}"
         );
     })?;
     let summary = calibration::write(&folder)?;

@@ -12,7 +12,7 @@ use bench_model::results::RunFolder;
 use bench_report::{Run, compare};
 use bench_system::probe::host;
 
-use super::Ending;
+use super::{Ending, quoted};
 
 /// The exit codes, for `--help`.
 pub const EXIT_CODES: &str = "Exit codes:
@@ -102,10 +102,10 @@ pub fn gate(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
 fn newest(results: &Path) -> Result<RunFolder> {
     let folder = RunFolder::newest(results)?;
     let run = Run::load(&folder)?;
-    let path = folder.0.display();
+    let (path, typed) = (folder.0.display(), quoted(folder.0.display()));
     ensure!(
         run.left() == 0 && !run.searches_left(),
-        "the newest run, {path}, is not whole; resume it (cargo rpc-bench run --resume {path}), or name the run that \
+        "the newest run, {path}, is not whole; resume it (cargo rpc-bench run --resume {typed}), or name the run that \
          is to be judged"
     );
     let (then, here) = (run.conditions.host.commit, host::commit());

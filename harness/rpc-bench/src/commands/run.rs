@@ -143,12 +143,12 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     // Mistakes in the folder or the campaign are reported before anything is built.
     let resumed = resumed(args.resume.as_deref())?;
     if let Some((folder, _)) = &resumed {
-        let path = folder.0.display();
+        let (path, typed) = (folder.0.display(), quoted(folder.0.display()));
         if folder.is_calibration() {
-            bail!("{path} is a calibration; resume it with: cargo rpc-bench calibrate --resume {path}");
+            bail!("{path} is a calibration; resume it with: cargo rpc-bench calibrate --resume {typed}");
         }
         if folder.is_why() {
-            bail!("{path} is a why run; resume it with: cargo rpc-bench why --resume {path}");
+            bail!("{path} is a why run; resume it with: cargo rpc-bench why --resume {typed}");
         }
     }
     let (mut plan, text) = match (&resumed, &args.target) {
@@ -248,9 +248,9 @@ pub(super) fn measure(
     let carried_out = run::carry_out(&folder, &tools, interrupt, &print_so_far);
     watch::end();
     carried_out.inspect_err(|_| {
-        let kept = folder.kept_trials();
+        let (kept, typed) = (folder.kept_trials(), quoted(&path));
         bench_system::note!(
-            "\n{kept} trials are kept; resume the run with: cargo rpc-bench run --resume {path}"
+            "\n{kept} trials are kept; resume the run with: cargo rpc-bench run --resume {typed}"
         );
     })?;
     let run = bench_report::write(&folder)?;

@@ -8,7 +8,7 @@ use bench_model::config::ConfigDir;
 use bench_model::load::toolchain::Tools;
 use bench_model::results::RunFolder;
 
-use super::{CommandLine, locked, prepare, resumed, say_found};
+use super::{CommandLine, locked, prepare, quoted, resumed, say_found};
 
 /// Which servers and which request.
 #[derive(clap::Args)]
@@ -36,9 +36,10 @@ pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let (folder, _locked) = match resumed(args.resume.as_deref())? {
         Some(resumed) => {
             let path = resumed.0.0.display();
+            let typed = quoted(&path);
             ensure!(
                 resumed.0.is_why(),
-                "{path} is no why run; resume with: cargo rpc-bench run --resume {path}"
+                "{path} is no why run; resume with: cargo rpc-bench run --resume {typed}"
             );
             build(&resumed.0.plan()?.servers)?;
             resume(&resumed.0)?;
@@ -51,7 +52,8 @@ pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let tools = Tools::find(&[], &config.tools())?;
     super::run::check_as_begun(&folder, &tools)?;
     carry_out(&folder, &tools, &interrupt).inspect_err(|_| {
-        bench_system::note!("\nwhat was observed is kept; resume with: cargo rpc-bench why --resume {path}");
+        let typed = quoted(&path);
+        bench_system::note!("\nwhat was observed is kept; resume with: cargo rpc-bench why --resume {typed}");
     })?;
     let summary = bench_report::why::write(&folder)?;
     say_found(&folder, &format!("\n{}", bench_report::why::headline(&summary)));
