@@ -57,6 +57,7 @@ use bench_model::workload::Workload;
 use charts::Drawn;
 pub use format::{NEVER_SENT, shell};
 pub use headline::{headline, headline_in, so_far};
+pub use ratio_terms::why_command;
 pub use sections::markdown;
 
 /// All that a report is made from.

@@ -3,7 +3,7 @@
 
 use super::Run;
 use super::columns::Columns;
-use super::format::{at, ratio};
+use super::format::{at, known, ratio, shell};
 use bench_analysis::Terms;
 use bench_stats::Estimate;
 
@@ -26,14 +26,18 @@ pub(super) fn section(run: &Run) -> String {
          So a server is faster because it uses more of the machine, or because it needs less of it for a \
          request:\n\n{}\n\
          Paired by block, over all of them; each interval is right by itself with 95 %. What the CPU time is made of \
-         (the method, the framework, HTTP, the kernel) takes a run of its own: `just why {} {} {} --connections \
-         {}`.\n",
+         (the method, the framework, HTTP, the kernel) takes a run of its own: `{}`.\n",
         table.markdown(),
-        first.server,
-        first.over,
-        first.workload,
-        first.level.connections
+        why_command(&first.server, &first.over, &first.workload, Some(first.level.connections))
     )
+}
+
+/// The command of a run that says why the first server is faster than the second, as one would type it.
+pub fn why_command(server: &str, over: &str, workload: &str, connections: Option<u32>) -> String {
+    let names = shell(&[server, over, workload].map(str::to_owned));
+    // just would lose the quotes.
+    let verb = if names.contains('\'') { "cargo rpc-bench why" } else { "just why" };
+    format!("{verb} {names}{}", known(connections, "", |count| format!(" --connections {count}")))
 }
 
 /// Which of the two terms makes the ratio of rates.
@@ -66,5 +70,13 @@ mod tests {
         assert_eq!(decides(&terms(0.9, 0.5)), "CPU per request");
         assert_eq!(decides(&terms(2.0, 0.95)), "cores used");
         assert_eq!(decides(&terms(1.4, 0.7)), "both");
+    }
+
+    #[test]
+    fn a_why_run_s_command_can_be_pasted() {
+        let said = |workload| why_command("actix", "legacy", workload, Some(25));
+        assert_eq!(said("getBlocks"), "just why actix legacy getBlocks --connections 25");
+        assert_eq!(said("my call"), "cargo rpc-bench why actix legacy 'my call' --connections 25");
+        assert_eq!(why_command("a", "b", "c", None), "just why a b c");
     }
 }

@@ -7,8 +7,9 @@ use bench_measure::run::why::{Question, begin, build, carry_out, resolve, resume
 use bench_model::config::ConfigDir;
 use bench_model::load::toolchain::Tools;
 use bench_model::results::RunFolder;
+use bench_report::why_command;
 
-use super::{CommandLine, locked, prepare, quoted, resumed, say_found};
+use super::{locked, prepare, quoted, resumed, say_found};
 
 /// Which servers and which request.
 #[derive(clap::Args)]
@@ -70,6 +71,5 @@ fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
     let resolved = resolve(config, &question)?;
     let tools = Tools::find(&[], &config.tools())?;
     build(&resolved.main.servers)?;
-    let command = CommandLine(format!("just why {server} {over} {workload}"));
-    begin(results, &resolved, &tools, &command.option("connections", args.connections).0)
+    begin(results, &resolved, &tools, &why_command(server, over, workload, args.connections))
 }

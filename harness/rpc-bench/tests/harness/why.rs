@@ -155,13 +155,17 @@ fn a_why_run_can_be_stopped_and_resumed_and_is_reported() {
 #[test]
 fn without_programs_in_process_the_rest_is_still_measured() {
     let Some(bench) = small(false) else { return };
-    let output = bench.run(&["why", "actix", "control", "getBalance", "--connections", "2"]);
+    fs::rename(bench.path("workloads/getBalance.toml"), bench.path("workloads/my balance.toml")).unwrap();
+    let output = bench.run(&["why", "actix", "control", "my balance", "--connections", "2"]);
     assert!(output.status.success(), "{}", stderr(&output));
+    let kept = fs::read_to_string(bench.folder().join("environment.json")).unwrap();
+    let command = "\"command\": \"cargo rpc-bench why actix control 'my balance' --connections 2\"";
+    assert!(kept.contains(command), "{kept}");
     let report = bench.report();
     for needed in [
         "**unavailable**: servers.toml names no in-process program for actix",
         "at 2 connections",
-        "Not measured: why.toml names no request like getBalance with answers of several lengths",
+        "Not measured: why.toml names no request like my balance with answers of several lengths",
     ] {
         assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
     }
