@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Topic, at_least, choice, is_bound, left_out, not_measured, phrase, short, write};
+use super::{Topic, choice, is_bound, not_measured, phrase, short, shown, times, write};
 use crate::columns::Columns;
 use crate::format::{bullets, estimate, joined, known, list, sections, spanned};
 use bench_analysis::answer::{Answer, AnswerRow, OnModel, Standing, Value};
-use bench_analysis::grouped;
+use bench_analysis::{Better, grouped};
 use bench_stats::Estimate;
 
 /// What a page calls the runs behind an answer.
@@ -23,14 +23,34 @@ pub(crate) fn markdown(answer: &Answer, own: &str, links: Links<'_>) -> String {
     let decided = answer.recommendations();
     let said = decided.iter().filter_map(|decided| {
         let topic = decided.decided_by?;
-        let because = decided.best.iter().filter(|_| topic == Topic::Cpu);
-        let because =
-            because.map(|(rows, servers)| format!(" {}", super::because(answer, topic, rows, servers)));
-        Some(choice(answer, decided, topic) + &because.collect::<String>())
+        let behind: String =
+            decided.best.iter().map(|(rows, servers)| behind(answer, topic, rows, servers)).collect();
+        Some(choice(answer, decided, topic) + &behind)
     });
     let compared = [Topic::Rate, Topic::P99].into_iter().filter_map(|topic| compared(answer, topic));
     let said = said.chain(compared).chain([not_measured(&decided)]);
-    sections([bullets(said), table(answer, own, links), notes(answer, own, links)])
+    sections([bullets(said), table(answer, own, links), notes(answer, links)])
+}
+
+/// What a choice rests on: of CPU how much less, of the rest where it was measured.
+fn behind(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> String {
+    let rows = || rows.iter().map(|row| &answer.rows[*row]);
+    if topic != Topic::Cpu || servers[0] == answer.baseline {
+        let from: BTreeSet<&str> = rows().map(|row| &*row.from).collect();
+        return format!(" Of {}.", joined(from, " and "));
+    }
+    let of = |row: &AnswerRow| format!("{} for {}", shown(row, servers), row.request);
+    let times = |row: &AnswerRow| format!("{} times as many {}", times(row, servers), row.request);
+    let several = rows().map(|row| row.models.len()).max().filter(|processors| *processors > 1);
+    let over = known(several, "", |of| format!(", by the means of {of} processors"));
+    format!(
+        " Of {}'s CPU, {} needs {}{over}. So the same CPU of the server answers {}. Rates below differ less, since the \
+         load generator shares the cores.",
+        answer.servers[answer.baseline],
+        answer.servers[servers[0]],
+        and(rows().map(of)),
+        and(rows().map(times))
+    )
 }
 
 /// How servers stand to the baseline in the rows of a topic, on each processor; none where no row is of all kept runs.
@@ -110,7 +130,7 @@ fn with_unit(topic: Topic, value: Estimate) -> String {
     }
 }
 
-/// Ratios by processor: of CPU on each, of rates and p99 on `own`. Then the values that only one run has.
+/// Ratios by processor, of p99 on `own` alone. Then the values that only one run has.
 fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut shown: Vec<&AnswerRow> = answer.rows.iter().filter(|row| !is_bound(row)).collect();
@@ -120,10 +140,10 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
         let mut add = |on: String, cells: Vec<String>| {
             rows.push([name.trim_end().to_owned(), on].into_iter().chain(cells).collect());
         };
-        let is_shown = |model: &&OnModel| row.topic == Topic::Cpu || model.processor == own;
+        let is_shown = |model: &&OnModel| row.topic != Topic::P99 || model.processor == own;
         let mut models = row.models.iter().filter(is_shown).peekable();
         if models.peek().is_none() {
-            let best = row.best();
+            let best = bold(answer, row, None);
             let cell = |(server, value): (usize, &Option<Value>)| {
                 known(*value, "not measured", |value| {
                     marked(with_unit(row.topic, value.compared), best.contains(&server))
@@ -132,17 +152,19 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
             add(row.from.clone(), row.values.iter().enumerate().map(cell).collect());
         }
         for model in models {
-            let best = row.best_on(model);
+            let best = bold(answer, row, Some(model));
             let cell = |(server, value): (usize, &Option<Value>)| match value {
                 None => "not measured".to_owned(),
                 Some(value) if server == answer.baseline => match row.topic {
-                    Topic::Cpu => "1".to_owned(),
-                    topic => format!("1 = {}", write(topic, value.shown)),
+                    Topic::Rate | Topic::P99 if model.processor == own => {
+                        format!("1 = {}", write(row.topic, value.shown))
+                    }
+                    _ => "1".to_owned(),
                 },
                 Some(value) => {
-                    let bound = if value.at_least { "≥\u{a0}" } else { "" };
+                    let limited = if value.at_least && model.processor == own { "\u{a0}†" } else { "" };
                     let ratio = estimate(value.compared, |ratio| format!("{ratio:.2}"));
-                    marked(format!("{bound}{ratio}"), best.contains(&server))
+                    marked(format!("{ratio}{limited}"), best.contains(&server))
                 }
             };
             let runs = spanned(model.run_counts().unwrap_or_default(), |runs| runs.to_string());
@@ -156,14 +178,27 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            add(
-                "**one build**, any of them".to_owned(),
-                row.one_build.iter().enumerate().map(cell).collect(),
-            );
+            add("one build, on any".to_owned(), row.one_build.iter().enumerate().map(cell).collect());
         }
     }
     let headers = ["figure", "processor"].into_iter().chain(answer.servers.iter().map(String::as_str));
     Columns::written(&headers.collect::<Vec<_>>(), 2, rows).with_numbers_last().markdown()
+}
+
+/// The servers that are surely better than the baseline there, and that no other is surely better than.
+fn bold(answer: &Answer, row: &AnswerRow, model: Option<&OnModel>) -> Vec<usize> {
+    let best = model.map_or_else(|| row.best(), |model| row.best_on(model));
+    let better = match row.topic.better() {
+        Better::More => Standing::More,
+        Better::Less => Standing::Less,
+    };
+    let on = model.map_or("", |model| &*model.processor);
+    let standings = row.standings(answer.baseline);
+    let is_better = |server: &usize| {
+        let own = standings.iter().filter(|(other, _)| other == server).flat_map(|(_, standings)| standings);
+        own.into_iter().any(|(processor, standing)| *processor == on && *standing == better)
+    };
+    best.into_iter().filter(is_better).collect()
 }
 
 fn marked(text: String, is_best: bool) -> String {
@@ -171,37 +206,42 @@ fn marked(text: String, is_best: bool) -> String {
 }
 
 /// How to read the table.
-fn notes(answer: &Answer, own: &str, links: Links<'_>) -> String {
+fn notes(answer: &Answer, links: Links<'_>) -> String {
     let baseline = &answer.servers[answer.baseline];
     let models = || answer.rows.iter().flat_map(|row| &row.models);
     let processors: BTreeSet<&str> = models().map(|model| &*model.processor).collect();
     let called = processors.iter().map(|processor| (short(processor), *processor));
     let called = called.filter(|(short, processor)| short != processor);
-    let has_builds = answer.rows.iter().any(|row| !row.one_build.is_empty());
+    let called = joined(called.map(|(short, processor)| format!("{short} is {processor}")), ", ");
+    let rows = || answer.rows.iter().filter(|row| !is_bound(row));
+    let is_limited =
+        rows().any(|row| !row.models.is_empty() && row.values.iter().flatten().any(|value| value.at_least));
     let notes = [
         models().next().map(|_| {
-            format!(
-                "**1**: {baseline}; less is better, but of requests/s more. What is behind `1 =` is of \
-                 [one run][{}] on {}.",
-                links.run,
-                short(own)
-            )
+            format!("**1** is {baseline}; what stands behind `1 =` is of [one run][{}].", links.run)
         }),
+        Some("Less is better, but of requests/s more.".to_owned()),
         Some(
-            "**Brackets** are of 95 %: of three or more runs, where the next run on that processor will lie; of one \
-             or two, what those runs show, which says little of the next. **Surely**: brackets exclude 1; of memory, \
-             the brackets of two servers do not overlap."
+            "**Brackets** (95 %): of three or more runs, where the next run on that processor will lie; of one or two, \
+             what these runs show, and the next may lie outside."
                 .to_owned(),
         ),
-        has_builds.then(|| {
-            "**One build**: the lowest and the highest ratio that a single build of each server gave on any of these \
-             processors; yours may lie a little outside. The other CPU rows are over many builds of each."
+        rows().any(|row| !row.one_build.is_empty()).then(|| {
+            "**One build**: the lowest and the highest ratio that any single build of each server gave, on any of the \
+             processors; yours may lie a little outside. The other CPU rows are over many builds."
                 .to_owned()
         }),
-        Some("**Bold**: no other server is surely better there; no bold in a row: none is surely the best.".to_owned()),
-        at_least(answer),
-        left_out(answer),
-        Some(joined(called.map(|(short, processor)| format!("{short}: {processor}.")), " ")),
+        Some(format!(
+            "**Surely**: brackets exclude 1; of memory, {baseline}'s and the other's do not overlap. **Bold**: surely \
+             better than {baseline}, and no other is surely better. Two servers were also compared directly, which \
+             decides where their brackets overlap."
+        )),
+        is_limited.then(|| {
+            "**†**: in that one run the load generator, or the highest load that was tried, was the limit; the server \
+             may do more."
+                .to_owned()
+        }),
+        (!called.is_empty()).then(|| format!("{called}.")),
     ];
     joined(notes.into_iter().flatten(), " ") + "\n"
 }
@@ -249,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_is_shown_on_each_processor_and_rates_on_one() {
+    fn ratios_are_shown_on_each_processor_and_p99_on_one() {
         let links = Links { pooled: "all", run: "one" };
         let of = |topic| table(&answer(row(topic, [[0.6, 0.9], [0.7, 0.95]], 3)), "here", links);
         let cpu = of(Topic::Cpu);
@@ -259,7 +299,10 @@ mod tests {
             assert!(cpu.contains(words), "{words}: {cpu}");
         }
         let rates = of(Topic::Rate);
-        assert!(rates.contains("1 = 60 ") && !rates.contains("there"), "{rates}");
+        assert!(rates.contains("1 = 60 ") && rates.contains("[there, 3 runs]"), "{rates}");
+        assert!(!rates.contains("**"), "none is surely better than the baseline: {rates}");
+        let p99 = of(Topic::P99);
+        assert!(p99.contains("**0.60 [0.55, 0.65]**") && !p99.contains("there"), "{p99}");
         let mut alone = row(Topic::ConnectionMemory, [[0.6, 0.9]; 2], 1);
         alone.models.clear();
         let alone = table(&answer(alone), "here", links);
