@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{Topic, choice, is_bound, not_measured, phrase, short, shown, times, write};
+use super::{
+    Topic, bold, bold_words, choice, directions, is_bound, not_measured, phrase, short, shown, times, write,
+};
 use crate::columns::Columns;
 use crate::format::{bullets, estimate, joined, known, list, sections, spanned};
 use bench_analysis::answer::{Answer, AnswerRow, OnModel, Standing, Value};
-use bench_analysis::{Better, grouped};
+use bench_analysis::grouped;
+use bench_analysis::pooled::ends;
 use bench_stats::Estimate;
 
 /// What a page calls the runs behind an answer.
@@ -16,6 +19,8 @@ pub(crate) struct Links<'a> {
     pub(crate) pooled: &'a str,
     /// The run that has the servers.
     pub(crate) run: &'a str,
+    /// The servers' whole labels.
+    pub(crate) labels: &'a [String],
 }
 
 /// The answer in Markdown, without its chart. `own` is the processor of the run that has the servers.
@@ -37,20 +42,35 @@ fn behind(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> S
     let rows = || rows.iter().map(|row| &answer.rows[*row]);
     if topic != Topic::Cpu || servers[0] == answer.baseline {
         let from: BTreeSet<&str> = rows().map(|row| &*row.from).collect();
-        return format!(" Of {}.", joined(from, " and "));
+        return format!(" From {}.", joined(from, " and "));
     }
     let of = |row: &AnswerRow| format!("{} for {}", shown(row, servers), row.request);
-    let times = |row: &AnswerRow| format!("{} times as many {}", times(row, servers), row.request);
+    let more = |row: &AnswerRow| format!("{} times as many {}", times(row, servers), row.request);
     let several = rows().map(|row| row.models.len()).max().filter(|processors| *processors > 1);
-    let over = known(several, "", |of| format!(", by the means of {of} processors"));
+    let over = known(several, "", |of| format!(" (from the lowest to the highest mean of {of} processors)"));
+    let lagging = rows().filter_map(|row| lagging_rate(answer, row, servers[0]));
     format!(
-        " Of {}'s CPU, {} needs {}{over}. So the same CPU of the server answers {}. Rates below differ less, since the \
-         load generator shares the cores.",
+        " Of {}'s CPU, {} needs {}{over}. So the same CPU of the server answers {}.{}",
         answer.servers[answer.baseline],
         answer.servers[servers[0]],
         and(rows().map(of)),
-        and(rows().map(times))
+        and(rows().map(more)),
+        lagging.collect::<String>()
     )
+}
+
+/// Where a server's rate is less ahead on every processor than its CPU would allow.
+fn lagging_rate(answer: &Answer, cpu: &AnswerRow, server: usize) -> Option<String> {
+    let rate = answer.rows.iter().find(|row| row.topic == Topic::Rate && row.request == cpu.request)?;
+    let rates = rate.models.iter().filter_map(|model| Some(model.values[server]?.compared.value));
+    let (low, high) = ends(rates.map(|rate| (rate, rate)))?;
+    let (_, most_cpu) = cpu.range(server)?;
+    let rates = spanned((low, high), |rate| format!("{rate:.1}"));
+    let said = format!(
+        " The rate of {} rises less, {rates} times, since server and load generator share the cores.",
+        cpu.request
+    );
+    (high < 1.0 / most_cpu).then_some(said)
 }
 
 /// How servers stand to the baseline in the rows of a topic, on each processor; none where no row is of all kept runs.
@@ -64,50 +84,35 @@ fn compared(answer: &Answer, topic: Topic) -> Option<String> {
     (!said.is_empty()).then(|| format!("{name} {said}"))
 }
 
-/// `actix-web surely more; axum surely more on Zen 4, not surely on Zen 3`
+/// `actix-web surely better; axum surely better on Zen 4; else undecided`
 fn standings(answer: &Answer, row: &AnswerRow) -> String {
-    let of_server = |(server, standings): (usize, Vec<(&str, Standing)>)| {
+    let (better, worse) = directions(row);
+    let mut is_open = false;
+    let mut of_server = |(server, standings): (usize, Vec<(&str, Standing)>)| {
         let on = |wanted: Standing| -> Vec<String> {
             let on = standings.iter().filter(move |(_, standing)| *standing == wanted);
             on.map(|(processor, _)| short(processor)).collect()
         };
-        let parts = [
-            (Standing::More, "surely more"),
-            (Standing::Less, "surely less"),
-            (Standing::Open, "not surely"),
-        ];
-        let parts: Vec<(Vec<String>, &str)> = parts.map(|(standing, words)| (on(standing), words)).into();
-        let parts: Vec<_> = parts.into_iter().filter(|(on, _)| !on.is_empty()).collect();
-        let words = match parts.as_slice() {
-            [(_, words)] => (*words).to_owned(),
-            several => and(several.iter().map(|(on, words)| format!("{words} on {}", and(on)))),
-        };
-        (words, server)
+        is_open |= !on(Standing::Open).is_empty();
+        let parts = [(on(better), "surely better"), (on(worse), "surely worse")];
+        let parts = parts.into_iter().filter(|(on, _)| !on.is_empty());
+        let words = parts.map(|(on, words)| match on.len() == standings.len() {
+            true => words.to_owned(),
+            false => format!("{words} on {}", and(on)),
+        });
+        (joined(words, " and "), server)
     };
-    let all = grouped(row.standings(answer.baseline).into_iter().map(of_server));
-    let names = |servers: &[usize]| and(servers.iter().map(|server| &answer.servers[*server]));
-    if let [(words, servers)] = all.as_slice()
-        && words == "not surely"
-    {
-        return format!("no server surely differs{}", one_way(answer, row, servers));
+    let all = row.standings(answer.baseline).into_iter().map(&mut of_server).collect::<Vec<_>>();
+    let said = grouped(all).into_iter().filter(|(words, _)| !words.is_empty());
+    let said = said.map(|(words, servers)| {
+        format!("{} {words}", and(servers.into_iter().map(|server| &answer.servers[server])))
+    });
+    let said: Vec<String> = said.collect();
+    match (said.is_empty(), is_open) {
+        (true, _) => "undecided".to_owned(),
+        (false, true) => joined(said, "; ") + "; else undecided",
+        (false, false) => joined(said, "; "),
     }
-    let said = all.iter().map(|(words, servers)| format!("{} {words}", names(servers)));
-    joined(said, "; ")
-}
-
-/// Which servers' difference has the same sign in every run, though it is not sure: `, though every run has less on
-/// actix-web`.
-fn one_way(answer: &Answer, row: &AnswerRow, servers: &[usize]) -> String {
-    let way = |is_more: bool| {
-        let is_it = |ratio: &f64| if is_more { *ratio > 1.0 } else { *ratio < 1.0 };
-        let all_runs = |server: usize| row.models.iter().flat_map(|model| &model.runs[server]).all(is_it);
-        let names = servers.iter().filter(|server| all_runs(**server)).map(|server| &answer.servers[*server]);
-        let names = and(names);
-        let words = if is_more { "more" } else { "less" };
-        (!names.is_empty()).then(|| format!("every run has {words} on {names}"))
-    };
-    let ways = joined([true, false].into_iter().filter_map(way), ", and ");
-    if ways.is_empty() { ways } else { format!(", though {ways} (few runs, so the next one may not)") }
 }
 
 /// `a, b and c`.
@@ -153,6 +158,8 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
         }
         for model in models {
             let best = bold(answer, row, Some(model));
+            let counts = model.run_counts().unwrap_or_default();
+            let differ = (counts.0 != counts.1).then_some(());
             let cell = |(server, value): (usize, &Option<Value>)| match value {
                 None => "not measured".to_owned(),
                 Some(value) if server == answer.baseline => match row.topic {
@@ -164,10 +171,11 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
                 Some(value) => {
                     let limited = if value.at_least && model.processor == own { "\u{a0}†" } else { "" };
                     let ratio = estimate(value.compared, |ratio| format!("{ratio:.2}"));
-                    marked(format!("{ratio}{limited}"), best.contains(&server))
+                    let of = known(differ, "", |_| format!(" ({})", model.runs[server].len()));
+                    marked(format!("{ratio}{of}{limited}"), best.contains(&server))
                 }
             };
-            let runs = spanned(model.run_counts().unwrap_or_default(), |runs| runs.to_string());
+            let runs = spanned(counts, |runs| runs.to_string());
             let runs = if runs == "1" { "1 run".to_owned() } else { format!("{runs} runs") };
             let on = format!("[{}, {runs}][{}]", short(&model.processor), links.pooled);
             add(on, model.values.iter().enumerate().map(cell).collect());
@@ -178,27 +186,14 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
                 Some(ends) => spanned(*ends, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
-            add("one build, on any".to_owned(), row.one_build.iter().enumerate().map(cell).collect());
+            add(
+                format!("one build, any of these {}", row.models.len()),
+                row.one_build.iter().enumerate().map(cell).collect(),
+            );
         }
     }
-    let headers = ["figure", "processor"].into_iter().chain(answer.servers.iter().map(String::as_str));
+    let headers = ["figure", "processor"].into_iter().chain(links.labels.iter().map(String::as_str));
     Columns::written(&headers.collect::<Vec<_>>(), 2, rows).with_numbers_last().markdown()
-}
-
-/// The servers that are surely better than the baseline there, and that no other is surely better than.
-fn bold(answer: &Answer, row: &AnswerRow, model: Option<&OnModel>) -> Vec<usize> {
-    let best = model.map_or_else(|| row.best(), |model| row.best_on(model));
-    let better = match row.topic.better() {
-        Better::More => Standing::More,
-        Better::Less => Standing::Less,
-    };
-    let on = model.map_or("", |model| &*model.processor);
-    let standings = row.standings(answer.baseline);
-    let is_better = |server: &usize| {
-        let own = standings.iter().filter(|(other, _)| other == server).flat_map(|(_, standings)| standings);
-        own.into_iter().any(|(processor, standing)| *processor == on && *standing == better)
-    };
-    best.into_iter().filter(is_better).collect()
 }
 
 fn marked(text: String, is_best: bool) -> String {
@@ -223,23 +218,26 @@ fn notes(answer: &Answer, links: Links<'_>) -> String {
         Some("Less is better, but of requests/s more.".to_owned()),
         Some(
             "**Brackets** (95 %): of three or more runs, where the next run on that processor will lie; of one or two, \
-             what these runs show, and the next may lie outside."
+             where the mean of these lies, and the next may lie outside. Few runs make them wide, even where all agree. \
+             A number behind them is that of runs."
                 .to_owned(),
         ),
         rows().any(|row| !row.one_build.is_empty()).then(|| {
-            "**One build**: the lowest and the highest ratio that any single build of each server gave, on any of the \
+            "**One build**: the lowest and the highest ratio that any single build of each server gave, on any of these \
              processors; yours may lie a little outside. The other CPU rows are over many builds."
                 .to_owned()
         }),
         Some(format!(
-            "**Surely**: brackets exclude 1; of memory, {baseline}'s and the other's do not overlap. **Bold**: surely \
-             better than {baseline}, and no other is surely better. Two servers were also compared directly, which \
-             decides where their brackets overlap."
+            "**Surely**: brackets exclude 1; of memory, {baseline}'s and the other's do not overlap. **Bold**: {} Two \
+             servers were also compared directly, which decides where their brackets overlap.",
+            bold_words(baseline)
         )),
         is_limited.then(|| {
-            "**†**: in that one run the load generator, or the highest load that was tried, was the limit; the server \
-             may do more."
-                .to_owned()
+            format!(
+                "**†**: in [that run][{}] the load generator, or the highest load that was tried, was the limit; the \
+                 server may do more.",
+                links.run
+            )
         }),
         (!called.is_empty()).then(|| format!("{called}.")),
     ];
@@ -256,8 +254,15 @@ mod tests {
         let on = |(place, processor): (usize, &str)| {
             let of = [1.0, ratios[place][0], ratios[place][1]];
             let runs = of.map(|ratio| if ratio == 1.0 { Vec::new() } else { vec![ratio; runs] }).into();
-            let values =
-                of.map(|ratio| Some(Value { shown: 60.0, compared: value(ratio), at_least: false })).into();
+            let values = of
+                .map(|ratio| {
+                    Some(Value {
+                        shown: if topic == Topic::Cpu { ratio } else { 60.0 },
+                        compared: value(ratio),
+                        at_least: false,
+                    })
+                })
+                .into();
             OnModel { processor: processor.to_owned(), values, direct: Vec::new(), runs }
         };
         let models: Vec<OnModel> = ["here", "there"].into_iter().enumerate().map(on).collect();
@@ -271,26 +276,33 @@ mod tests {
     }
 
     #[test]
-    fn where_a_difference_is_sure_is_said_by_processor() {
-        let said = |ratios| compared(&answer(row(Topic::Rate, ratios, 2)), Topic::Rate).unwrap();
-        let sure = said([[1.4, 1.4], [1.4, 1.02]]);
-        assert!(
-            sure.ends_with("getX: a surely more; b surely more on here and not surely on there."),
-            "{sure}"
-        );
-        let open = said([[1.02, 0.98], [1.03, 1.02]]);
-        assert!(
-            open.contains("no server surely differs, though every run has more on a (few runs"),
-            "{open}"
-        );
-        let open = said([[1.02, 0.98], [0.97, 1.02]]);
-        assert!(open.ends_with("no server surely differs."), "{open}");
+    fn what_is_sure_is_said_by_processor() {
+        let said = |topic, ratios| compared(&answer(row(topic, ratios, 2)), topic).unwrap();
+        let sure = said(Topic::Rate, [[1.4, 1.4], [1.4, 1.02]]);
+        assert!(sure.ends_with("getX: a surely better; b surely better on here; else undecided."), "{sure}");
+        let opposed = said(Topic::P99, [[1.4, 0.6], [0.6, 0.6]]);
+        let words = "getX: a surely better on there and surely worse on here; b surely better.";
+        assert!(opposed.ends_with(words), "{opposed}");
+        let open = said(Topic::Rate, [[1.02, 0.98], [1.03, 1.02]]);
+        assert!(open.ends_with("getX: undecided."), "{open}");
         assert!(compared(&answer(row(Topic::Rate, [[1.4, 1.4]; 2], 2)), Topic::P99).is_none());
     }
 
     #[test]
+    fn a_rate_that_rises_less_than_the_cpu_allows_is_named() {
+        let of = |rates| {
+            let mut known = answer(row(Topic::Cpu, [[0.6, 0.9], [0.7, 0.9]], 1));
+            known.rows.push(row(Topic::Rate, rates, 1));
+            lagging_rate(&known, &known.rows[0], 1)
+        };
+        let said = of([[1.3, 1.0], [1.2, 1.0]]).unwrap();
+        assert!(said.starts_with(" The rate of getX rises less, 1.2 to 1.3 times"), "{said}");
+        assert_eq!(of([[1.3, 1.0], [1.5, 1.0]]), None, "1 / 0.7 is 1.43");
+    }
+
+    #[test]
     fn ratios_are_shown_on_each_processor_and_p99_on_one() {
-        let links = Links { pooled: "all", run: "one" };
+        let links = Links { pooled: "all", run: "one", labels: &["base", "a", "b"].map(str::to_owned) };
         let of = |topic| table(&answer(row(topic, [[0.6, 0.9], [0.7, 0.95]], 3)), "here", links);
         let cpu = of(Topic::Cpu);
         for words in

@@ -12,7 +12,7 @@ use super::columns::Columns;
 use super::format::{
     bullets, bytes, capitalised, dash, joined, known, list, percent, sections, spanned, thousands, time_us,
 };
-use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Topic, Value};
+use bench_analysis::answer::{Answer, AnswerRow, OnModel, Recommendation, Standing, Topic, Value};
 use bench_analysis::pooled::ends;
 use bench_analysis::{Better, grouped};
 use bench_system::readable_numbers::rounded;
@@ -199,7 +199,7 @@ fn write(topic: Topic, value: f64) -> String {
 /// A row for each question, a column for each server.
 fn table(answer: &Answer) -> String {
     let row = |row: &AnswerRow| {
-        let best = row.best();
+        let best = bold(answer, row, None);
         let cell = |(server, value): (usize, &Option<_>)| {
             known(*value, "not measured", |value| cell(answer, row, server, value, best.contains(&server)))
         };
@@ -212,12 +212,43 @@ fn table(answer: &Answer) -> String {
     Columns::written(&headers, 1, rows).with_numbers_last().markdown()
 }
 
+/// What is better and what is worse.
+fn directions(row: &AnswerRow) -> (Standing, Standing) {
+    match row.topic.better() {
+        Better::More => (Standing::More, Standing::Less),
+        Better::Less => (Standing::Less, Standing::More),
+    }
+}
+
+fn bold_words(baseline: &str) -> String {
+    format!(
+        "surely better than {baseline} ({baseline} itself: than all others), and no other is surely better."
+    )
+}
+
+/// The servers that are surely better than the baseline, and that no other is surely better than; the baseline where all
+/// others are surely worse. On one processor, or without a model by what the row holds itself.
+fn bold(answer: &Answer, row: &AnswerRow, model: Option<&OnModel>) -> Vec<usize> {
+    let best = model.map_or_else(|| row.best(), |model| row.best_on(model));
+    let (better, worse) = directions(row);
+    let on = model.map_or("", |model| &*model.processor);
+    let there = row.standings(answer.baseline).into_iter().filter_map(|(server, standings)| {
+        let standing = standings.into_iter().find(|(processor, _)| *processor == on);
+        standing.map(|(_, standing)| (server, standing))
+    });
+    let there: Vec<(usize, Standing)> = there.collect();
+    let is_better = |server: &usize| match *server == answer.baseline {
+        true => there.iter().all(|(_, standing)| *standing == worse),
+        false => there.contains(&(*server, better)),
+    };
+    best.into_iter().filter(is_better).collect()
+}
+
 fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: bool) -> String {
     // No line breaks between a value and its signs.
     let bound = if value.at_least { "≥\u{a0}" } else { "" };
     let open = if is_open(answer, row, server) { "\u{a0}?" } else { "" };
     let text = format!("{bound}{}{open}", shown(row, &[server]));
-    // All of the best are bold, or one of them would stand next to a value that reads as better.
     if is_best { format!("**{text}**") } else { text }
 }
 
@@ -248,13 +279,10 @@ fn name(answer: &Answer, row: &AnswerRow) -> String {
 fn notes(answer: &Answer) -> String {
     let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
     let cells = || cells().filter(|(row, _)| !is_bound(row));
+    let baseline = &answer.servers[answer.baseline];
     let notes = [
-        Some("**Bold**: may be the best: no other server is surely better.".to_owned()),
-        cells()
-            .any(|(row, _)| row.best().is_empty())
-            .then(|| "No bold in a row: any server may be.".to_owned()),
+        Some(format!("**Bold**: {}", bold_words(baseline))),
         cells().any(|(row, server)| is_open(answer, row, server)).then(|| {
-            let baseline = &answer.servers[answer.baseline];
             format!(
                 "**?**: not surely different from {baseline}: the interval of their ratio includes 1, or where none is \
                  measured, as of memory, their own intervals overlap."
@@ -276,9 +304,9 @@ fn at_least(answer: &Answer) -> Option<String> {
 fn left_out(answer: &Answer) -> Option<String> {
     let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
         let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);
-        format!("{}, {}", write(row.topic, most), name(answer, row))
+        let (name, most) = (name(answer, row), write(row.topic, most));
+        format!("No row for {name}: every server reached {most}, the most that the run tries.")
     });
-    let bound = joined(bound, "; ");
-    let why = "Without a row, since every server reached the most that the run tries";
-    (!bound.is_empty()).then(|| format!("{why}: {bound}."))
+    let bound = joined(bound, " ");
+    (!bound.is_empty()).then_some(bound)
 }

@@ -175,7 +175,9 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     };
     let first = runs.first().context("an answer names its runs")?;
     let own = first.conditions.host.processor_name();
-    let links = Links { pooled: alias, run: links[0] };
+    let servers = first.plan.servers.iter().filter(|server| !first.plan.is_ceiling(&server.name));
+    let labels: Vec<String> = servers.map(|server| server.label().to_owned()).collect();
+    let links = Links { pooled: alias, run: links[0], labels: &labels };
     Ok(format!(
         "{}{mark}\n![Each server's ratios to {}, run by run]({}{})",
         answer::by_processor(&answer, &own, links),
