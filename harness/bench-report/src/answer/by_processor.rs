@@ -42,7 +42,7 @@ fn behind(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> S
     let rows = || rows.iter().map(|row| &answer.rows[*row]);
     if topic != Topic::Cpu || servers[0] == answer.baseline {
         let from: BTreeSet<&str> = rows().map(|row| &*row.from).collect();
-        return format!(" From {}.", joined(from, " and "));
+        return format!(" At the table's loads, from {}.", joined(from, " and "));
     }
     let of = |row: &AnswerRow| format!("{} for {}", shown(row, servers), row.request);
     let more = |row: &AnswerRow| format!("{} times as many {}", times(row, servers), row.request);
@@ -218,18 +218,19 @@ fn notes(answer: &Answer, links: Links<'_>) -> String {
         Some("Less is better, but of requests/s more.".to_owned()),
         Some(
             "**Brackets** (95 %): of three or more runs, where the next run on that processor will lie; of one or two, \
-             where the mean of these lies, and the next may lie outside. Few runs make them wide, even where all agree. \
-             A number behind them is that of runs."
+             where the middle of what these measured lies, and the next may lie outside. Few runs make them wide, even \
+             where all agree. A number behind them is that of runs."
                 .to_owned(),
         ),
         rows().any(|row| !row.one_build.is_empty()).then(|| {
-            "**One build**: the lowest and the highest ratio that any single build of each server gave, on any of these \
-             processors; yours may lie a little outside. The other CPU rows are over many builds."
+            "**One build**: the lowest and the highest ratio that any single build of each server gave, on any of \
+             these processors; yours may lie a little outside. The other CPU rows are over many builds."
                 .to_owned()
         }),
         Some(format!(
-            "**Surely**: brackets exclude 1; of memory, {baseline}'s and the other's do not overlap. **Bold**: {} Two \
-             servers were also compared directly, which decides where their brackets overlap.",
+            "**Surely**: brackets exclude 1, of one or two runs only in these; of memory, {baseline}'s and the \
+             other's do not overlap. **Bold**: {} Two servers were also compared directly, which decides where their brackets \
+             overlap.",
             bold_words(baseline)
         )),
         is_limited.then(|| {

@@ -23,8 +23,8 @@ pub(super) use processors::short;
 pub(super) use rows::of;
 
 /// A test reads the campaigns.
-const NEVER_MEASURED: &str = "No campaign measures subscriptions. Campaigns of their own measure other methods \
-    (`mixes`), TLS (`tls`), and a network (`distance`, `distance-batches`, `distance-rates`).";
+const NEVER_MEASURED: &str = "Measured by campaigns of their own: other methods (`mixes`), TLS (`tls`), and a network \
+    (`distance`, `distance-batches`, `distance-rates`). No campaign measures subscriptions.";
 /// The chart of a run that has an answer.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
     of(run).and_then(|_| charts::ratios(run))
@@ -226,8 +226,8 @@ fn bold_words(baseline: &str) -> String {
     )
 }
 
-/// The servers that are surely better than the baseline, and that no other is surely better than; the baseline where all
-/// others are surely worse. On one processor, or without a model by what the row holds itself.
+/// The servers that are surely better than the baseline, and that no other is surely better than; the baseline where
+/// all others are surely worse. On one processor, or without a model by what the row holds itself.
 fn bold(answer: &Answer, row: &AnswerRow, model: Option<&OnModel>) -> Vec<usize> {
     let best = model.map_or_else(|| row.best(), |model| row.best_on(model));
     let (better, worse) = directions(row);

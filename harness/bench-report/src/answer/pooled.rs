@@ -14,8 +14,9 @@ use bench_model::config::Placement;
 use bench_model::results::DUETS;
 
 /// From the first run its servers and rows, from each other run the topics that those before it lack. Next to the
-/// values of that run, a row has the ratios of all runs of the same builds and settings, by model of processor; of three
-/// runs on one or more, their intervals are those for one more run on it. `links` are what a page calls each of `runs`.
+/// values of that run, a row has the ratios of all runs of the same builds and settings, by model of processor; of
+/// three runs on one or more, their intervals are those for one more run on it. `links` are what a page calls each of
+/// `runs`.
 ///
 /// # Errors
 /// The first run compares nothing.

@@ -99,7 +99,8 @@ pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
         .iter()
         .enumerate()
         .map(|(place, processor)| (Key::Line(of_processor(place), 0.0, Mark::Small), short(processor)));
-    let key = "Mark: the mean of the runs on a processor; dots: these runs; numbers: from the lowest mean to the highest";
+    let key = "Mark: the mean of the runs on a processor; dots: these runs; numbers: from the lowest mean to the \
+        highest";
     Some(Chart { legend: legend.collect(), ..chart(known_label(baseline), forests, key) })
 }
 

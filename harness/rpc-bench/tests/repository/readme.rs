@@ -168,7 +168,7 @@ fn a_figure_that_was_changed_by_hand_is_found() {
         let line = text.lines().position(|line| !readme.text.contains(line)).unwrap() + 1;
         (Page { text, figures: readme.figures.clone() }, line)
     };
-    let (page, line) = by_hand("CPU it needs 0.", "CPU it needs 1.");
+    let (page, line) = by_hand("**Least CPU per request: ", "**Least CPU for a request: ");
     let spliced = pages::splice(&page, &sources()).unwrap();
     let [difference] = spliced.differences.as_slice() else { panic!("{:?}", spliced.differences) };
     assert_eq!(difference.line, line);
