@@ -82,21 +82,35 @@ fn choice(answer: &Answer, decided: &Recommendation, topic: Topic) -> String {
     format!("**{wants}: {}.**", joined(decided.best.iter().map(chosen), "; "))
 }
 
-/// Who else may be as good as the recommended servers in one of these rows: `; for getBlocks, axum may be as good`.
+/// Who else may be as good as the recommended servers in one of these rows: `; for getBlocks, axum may be as good`, or,
+/// where its own value is better, `; for getBlocks, axum is ahead, though not surely`.
 fn as_good(answer: &Answer, rows: &[usize], servers: &[usize]) -> String {
     let of_row = |row: &AnswerRow| {
         let name = |server: usize| answer.servers[server].as_str();
-        let others = row.best().into_iter().filter(|server| !servers.contains(server)).map(name);
-        let others = joined(others, " and ");
-        let everywhere = (!others.is_empty()).then(|| format!("{others} may be as good"));
+        let others = row.best().into_iter().filter(|server| !servers.contains(server));
+        let (ahead, others): (Vec<usize>, Vec<usize>) =
+            others.partition(|other| servers.iter().all(|server| is_ahead(row, *other, *server)));
+        let everywhere = [(ahead, "is ahead, though not surely"), (others, "may be as good")];
+        let everywhere = everywhere.into_iter().filter(|(others, _)| !others.is_empty());
+        let everywhere = everywhere
+            .map(|(others, words)| format!("{} {words}", joined(others.into_iter().map(name), " and ")));
         let somewhere = row.best_somewhere().into_iter().map(|(server, on)| {
             let on = list(on.into_iter().map(short));
             format!("{} may be as good on {on}", answer.servers[server])
         });
-        let said = everywhere.into_iter().chain(somewhere);
+        let said = everywhere.chain(somewhere);
         said.map(|who| format!("; for {}, {who}", row.request)).collect::<String>()
     };
     rows.iter().map(|row| of_row(&answer.rows[*row])).collect()
+}
+
+/// Whether a server's value is the better one as it is printed.
+fn is_ahead(row: &AnswerRow, server: usize, other: usize) -> bool {
+    let values = row.values[server].zip(row.values[other]);
+    values.is_some_and(|(own, other)| match row.topic.better() {
+        Better::More => own.shown > other.shown,
+        Better::Less => own.shown < other.shown,
+    })
 }
 
 /// What rows show of a recommended server, next to the baseline or, where that is recommended itself, next to the

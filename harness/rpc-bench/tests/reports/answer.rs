@@ -163,6 +163,29 @@ fn memory_that_did_not_grow_wins_nothing() {
     assert_eq!(row.split('|').nth(4).map(str::trim), Some("not measured"), "{row}");
 }
 
+/// Intervals that overlap decide nothing, but a reader sees whose figure is the better one.
+#[test]
+fn another_server_that_is_ahead_is_named_as_such() {
+    let of = |legacy: f64| {
+        let mut run = kept("quick");
+        for cell in run.summary.cells.iter_mut() {
+            let own = match (&*cell.server, &*cell.workload) {
+                ("legacy", "getBalance") => legacy,
+                ("actix", _) => 20_000.0,
+                _ => 40_000.0,
+            };
+            let estimate = Estimate { value: own, interval: Some((own - 3_000.0, own + 3_000.0)) };
+            cell.figures.insert(Figure::ConnectionMemoryBytes, estimate);
+        }
+        bench_report::headline(&run)
+    };
+    for (legacy, words) in [(18_000.0, "is ahead, though not surely"), (22_000.0, "may be as good")] {
+        let said =
+            format!("**Least memory for a connection: actix-web; for getBalance, jsonrpc-core {words}.**");
+        assert!(of(legacy).contains(&said), "{said}: {}", of(legacy));
+    }
+}
+
 #[test]
 fn the_readme_is_short_and_begins_with_the_answer() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
