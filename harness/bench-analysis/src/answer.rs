@@ -79,14 +79,14 @@ pub struct OnModel {
     pub values: Vec<Option<Value>>,
     /// Servers that were compared with each other there.
     pub direct: Vec<Direct>,
-    /// By server, what each run there gave, next to the baseline; empty of the baseline itself.
-    pub runs: Vec<Vec<f64>>,
+    /// By server, how many runs its value is of; 0 of the baseline, which others are compared with.
+    pub runs: Vec<usize>,
 }
 
 impl OnModel {
     /// From the fewest to the most runs that a server's value is of.
     pub fn run_counts(&self) -> Option<(usize, usize)> {
-        let counts = || self.runs.iter().map(Vec::len).filter(|runs| *runs > 0);
+        let counts = || self.runs.iter().copied().filter(|runs| *runs > 0);
         counts().min().zip(counts().max())
     }
 }

@@ -171,7 +171,7 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
                 Some(value) => {
                     let limited = if value.at_least && model.processor == own { "\u{a0}†" } else { "" };
                     let ratio = estimate(value.compared, |ratio| format!("{ratio:.2}"));
-                    let of = known(differ, "", |_| format!(" ({})", model.runs[server].len()));
+                    let of = known(differ, "", |_| format!(" ({})", model.runs[server]));
                     marked(format!("{ratio}{of}{limited}"), best.contains(&server))
                 }
             };
@@ -254,7 +254,7 @@ mod tests {
         let value = |ratio: f64| Estimate { value: ratio, interval: Some((ratio - 0.05, ratio + 0.05)) };
         let on = |(place, processor): (usize, &str)| {
             let of = [1.0, ratios[place][0], ratios[place][1]];
-            let runs = of.map(|ratio| if ratio == 1.0 { Vec::new() } else { vec![ratio; runs] }).into();
+            let runs = vec![0, runs, runs];
             let values = of
                 .map(|ratio| {
                     Some(Value {

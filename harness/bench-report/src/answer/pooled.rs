@@ -75,12 +75,8 @@ fn pool(row: &mut AnswerRow, pooled: &PooledRuns, run: &Run, names: &[&str], bas
     let processors: BTreeSet<&str> =
         groups.iter().flatten().flat_map(|group| &group.models).map(|model| &*model.processor).collect();
     let on = |processor: &str| {
-        let there = |group: &Option<&Group>| {
-            let models = group.iter().flat_map(|group| &group.models);
-            models.into_iter().find(|model| model.processor == processor).cloned()
-        };
-        let models: Vec<Option<Model>> = groups.iter().map(there).collect();
-        let value = |(server, model): (usize, &Option<Model>)| {
+        let models: Vec<Option<&Model>> = groups.iter().map(|group| model(*group, processor)).collect();
+        let value = |(server, model): (usize, &Option<&Model>)| {
             let known = row.values[server]?;
             if server == baseline {
                 return Some(known);
@@ -90,10 +86,7 @@ fn pool(row: &mut AnswerRow, pooled: &PooledRuns, run: &Run, names: &[&str], bas
             Some(Value { shown, compared, ..known })
         };
         let values = models.iter().enumerate().map(value).collect();
-        let runs = |model: &Option<Model>| {
-            model.iter().flat_map(|model| &model.runs).map(|run| run.ratio.value).collect()
-        };
-        let runs = models.iter().map(runs).collect();
+        let runs = models.iter().map(|model| model.map_or(0, |model| model.runs.len())).collect();
         OnModel { processor: processor.to_owned(), values, direct: direct(pooled, &groups, processor), runs }
     };
     let is_whole = |model: &OnModel| {
@@ -111,6 +104,11 @@ fn pool(row: &mut AnswerRow, pooled: &PooledRuns, run: &Run, names: &[&str], bas
     }
 }
 
+/// What a group has of a processor.
+fn model<'a>(group: Option<&'a Group>, processor: &str) -> Option<&'a Model> {
+    group?.models.iter().find(|model| model.processor == processor)
+}
+
 /// What runs on a processor say of two of the servers next to each other, of the same builds and settings as in
 /// `groups`: each server's with the baseline. Of the mean over runs, since the question is which is better and not what
 /// one more run may give.
@@ -120,9 +118,8 @@ fn direct(pooled: &PooledRuns, groups: &[Option<&Group>], processor: &str) -> Ve
         let mut wanted = a.setting.clone();
         wanted.over.clone_from(&b.setting.server);
         wanted.servers[1].clone_from(&b.setting.servers[0]);
-        let group = pooled.groups.iter().find(|group| group.setting == wanted)?;
-        let model = group.models.iter().find(|model| model.processor == processor)?;
-        Some(Direct { server, over, ratio: model.ratio() })
+        let group = pooled.groups.iter().find(|group| group.setting == wanted);
+        Some(Direct { server, over, ratio: model(group, processor)?.ratio() })
     };
     let all = 0..groups.len();
     all.clone().flat_map(|server| all.clone().filter_map(move |over| pair(server, over))).collect()
