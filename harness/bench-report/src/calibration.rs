@@ -348,8 +348,8 @@ fn environment(folder: &RunFolder, plan: &CalibrationPlan, summary: &Calibration
     ))
 }
 
-/// The command that resumes it. Where it stands on a machine is nobody's business, so a folder that was chosen has no
-/// path.
+/// The command that resumes it. A report names no path of the machine that it was made on, so a folder that was chosen
+/// has none.
 fn resumed_by(folder: &RunFolder) -> String {
     let path = folder.0.canonicalize().unwrap_or_default();
     match path.parent().is_some_and(|parent| parent.ends_with("results")) {
