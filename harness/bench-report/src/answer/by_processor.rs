@@ -218,8 +218,8 @@ fn notes(answer: &Answer, links: Links<'_>) -> String {
         Some("Less is better, but of requests/s more.".to_owned()),
         Some(
             "**Brackets** (95 %): of three or more runs, where the next run on that processor will lie; of one or two, \
-             where the middle of what these measured lies, and the next may lie outside. Few runs make them wide, even \
-             where all agree. A number behind them is that of runs."
+             they are about these runs alone, and the next may lie outside. Few runs make them wide, even where all \
+             agree. A number behind them is that of runs."
                 .to_owned(),
         ),
         rows().any(|row| !row.one_build.is_empty()).then(|| {
