@@ -21,6 +21,8 @@ pub(crate) struct Links<'a> {
     pub(crate) run: &'a str,
     /// The servers' whole labels.
     pub(crate) labels: &'a [String],
+    /// Whether its servers and load generators had the same cores.
+    pub(crate) is_shared: bool,
 }
 
 /// The answer in Markdown, without its chart. `own` is the processor of the run that has the servers.
@@ -28,8 +30,7 @@ pub(crate) fn markdown(answer: &Answer, own: &str, links: Links<'_>) -> String {
     let decided = answer.recommendations();
     let said = decided.iter().filter_map(|decided| {
         let topic = decided.decided_by?;
-        let behind: String =
-            decided.best.iter().map(|(rows, servers)| behind(answer, topic, rows, servers)).collect();
+        let behind: String = decided.best.iter().map(|best| behind(answer, topic, best, links)).collect();
         Some(choice(answer, decided, topic) + &behind)
     });
     let compared = [Topic::Rate, Topic::P99].into_iter().filter_map(|topic| compared(answer, topic));
@@ -38,7 +39,12 @@ pub(crate) fn markdown(answer: &Answer, own: &str, links: Links<'_>) -> String {
 }
 
 /// What a choice rests on: of CPU how much less, of the rest where it was measured.
-fn behind(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> String {
+fn behind(
+    answer: &Answer,
+    topic: Topic,
+    (rows, servers): &(Vec<usize>, Vec<usize>),
+    links: Links<'_>,
+) -> String {
     let rows = || rows.iter().map(|row| &answer.rows[*row]);
     if topic != Topic::Cpu || servers[0] == answer.baseline {
         let from: BTreeSet<&str> = rows().map(|row| &*row.from).collect();
@@ -48,7 +54,7 @@ fn behind(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> S
     let more = |row: &AnswerRow| format!("{} times as many {}", times(row, servers), row.request);
     let several = rows().map(|row| row.models.len()).max().filter(|processors| *processors > 1);
     let over = known(several, "", |of| format!(" (from the lowest to the highest mean of {of} processors)"));
-    let lagging = rows().filter_map(|row| lagging_rate(answer, row, servers[0]));
+    let lagging = rows().filter_map(|row| lagging_rate(answer, row, servers[0], links));
     format!(
         " Of {}'s CPU, {} needs {}{over}. So the same CPU of the server answers {}.{}",
         answer.servers[answer.baseline],
@@ -60,16 +66,14 @@ fn behind(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> S
 }
 
 /// Where a server's rate is less ahead on every processor than its CPU would allow.
-fn lagging_rate(answer: &Answer, cpu: &AnswerRow, server: usize) -> Option<String> {
+fn lagging_rate(answer: &Answer, cpu: &AnswerRow, server: usize, links: Links<'_>) -> Option<String> {
     let rate = answer.rows.iter().find(|row| row.topic == Topic::Rate && row.request == cpu.request)?;
     let rates = rate.models.iter().filter_map(|model| Some(model.values[server]?.compared.value));
     let (low, high) = ends(rates.map(|rate| (rate, rate)))?;
     let (_, most_cpu) = cpu.range(server)?;
     let rates = spanned((low, high), |rate| format!("{rate:.1}"));
-    let said = format!(
-        " The rate of {} rises less, {rates} times, since server and load generator share the cores.",
-        cpu.request
-    );
+    let why = if links.is_shared { ", since server and load generator share the cores" } else { "" };
+    let said = format!(" The rate of {} rises less, {rates} times{why}.", cpu.request);
     (high < 1.0 / most_cpu).then_some(said)
 }
 
@@ -117,9 +121,11 @@ fn standings(answer: &Answer, row: &AnswerRow) -> String {
 
 /// `a, b and c`.
 fn and(names: impl IntoIterator<Item: ToString>) -> String {
-    let names = list(names);
-    let (before, last) = names.rsplit_once(", ").unwrap_or(("", &names));
-    if before.is_empty() { names } else { format!("{before} and {last}") }
+    let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
+    match names.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} and {last}", list(before)),
+        _ => names.concat(),
+    }
 }
 
 /// A value with its interval, whose ends have no unit where it is the value's: `18.4 KiB [17.4, 20.5]`.
@@ -151,7 +157,12 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
             let best = bold(answer, row, None);
             let cell = |(server, value): (usize, &Option<Value>)| {
                 known(*value, "not measured", |value| {
-                    marked(with_unit(row.topic, value.compared), best.contains(&server))
+                    // What is compared may be a ratio to the baseline, which has no unit.
+                    let text = match value.compared.value == value.shown {
+                        true => with_unit(row.topic, value.compared),
+                        false => write(row.topic, value.shown),
+                    };
+                    marked(text, best.contains(&server))
                 })
             };
             add(row.from.clone(), row.values.iter().enumerate().map(cell).collect());
@@ -159,7 +170,6 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
         for model in models {
             let best = bold(answer, row, Some(model));
             let counts = model.run_counts().unwrap_or_default();
-            let differ = (counts.0 != counts.1).then_some(());
             let cell = |(server, value): (usize, &Option<Value>)| match value {
                 None => "not measured".to_owned(),
                 Some(value) if server == answer.baseline => match row.topic {
@@ -171,7 +181,11 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
                 Some(value) => {
                     let limited = if value.at_least && model.processor == own { "\u{a0}†" } else { "" };
                     let ratio = estimate(value.compared, |ratio| format!("{ratio:.2}"));
-                    let of = known(differ, "", |_| format!(" ({})", model.runs[server]));
+                    let of = if counts.0 == counts.1 {
+                        String::new()
+                    } else {
+                        format!(" ({})", model.runs[server])
+                    };
                     marked(format!("{ratio}{of}{limited}"), best.contains(&server))
                 }
             };
@@ -229,8 +243,8 @@ fn notes(answer: &Answer, links: Links<'_>) -> String {
         }),
         Some(format!(
             "**Surely**: brackets exclude 1, of one or two runs only in these; of memory, {baseline}'s and the \
-             other's do not overlap. **Bold**: {} Two servers were also compared directly, which decides where their brackets \
-             overlap.",
+             other's do not overlap. **Bold**: {} Two servers were also compared directly, which decides where \
+             their brackets overlap.",
             bold_words(baseline)
         )),
         is_limited.then(|| {
@@ -294,7 +308,8 @@ mod tests {
         let of = |rates| {
             let mut known = answer(row(Topic::Cpu, [[0.6, 0.9], [0.7, 0.9]], 1));
             known.rows.push(row(Topic::Rate, rates, 1));
-            lagging_rate(&known, &known.rows[0], 1)
+            let links = Links { pooled: "all", run: "one", labels: &[], is_shared: true };
+            lagging_rate(&known, &known.rows[0], 1, links)
         };
         let said = of([[1.3, 1.0], [1.2, 1.0]]).unwrap();
         assert!(said.starts_with(" The rate of getX rises less, 1.2 to 1.3 times"), "{said}");
@@ -303,7 +318,12 @@ mod tests {
 
     #[test]
     fn ratios_are_shown_on_each_processor_and_p99_on_one() {
-        let links = Links { pooled: "all", run: "one", labels: &["base", "a", "b"].map(str::to_owned) };
+        let links = Links {
+            pooled: "all",
+            run: "one",
+            labels: &["base", "a", "b"].map(str::to_owned),
+            is_shared: true,
+        };
         let of = |topic| table(&answer(row(topic, [[0.6, 0.9], [0.7, 0.95]], 3)), "here", links);
         let cpu = of(Topic::Cpu);
         for words in
@@ -316,10 +336,12 @@ mod tests {
         assert!(!rates.contains("**"), "none is surely better than the baseline: {rates}");
         let p99 = of(Topic::P99);
         assert!(p99.contains("**0.60 [0.55, 0.65]**") && !p99.contains("there"), "{p99}");
-        let mut alone = row(Topic::ConnectionMemory, [[0.6, 0.9]; 2], 1);
+        // Of one run alone: what it measured, and never its ratio as if that were a rate.
+        let mut alone = row(Topic::Rate, [[0.6, 0.9]; 2], 1);
         alone.models.clear();
         let alone = table(&answer(alone), "here", links);
-        assert!(alone.contains("[here, 1 run][one]"), "{alone}");
+        assert!(alone.contains("[here, 1 run][one]") && alone.contains(" 60 "), "{alone}");
+        assert!(!alone.contains("0.6"), "{alone}");
     }
 
     #[test]
@@ -334,5 +356,6 @@ mod tests {
     #[test]
     fn the_last_of_several_names_follows_an_and() {
         assert_eq!((and(["a"]), and(["a", "b", "c"])), ("a".to_owned(), "a, b and c".to_owned()));
+        assert_eq!((and(["a, as shipped"]), and([""; 0])), ("a, as shipped".to_owned(), String::new()));
     }
 }

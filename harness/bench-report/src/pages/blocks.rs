@@ -177,7 +177,8 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     let own = first.conditions.host.processor_name();
     let servers = first.plan.servers.iter().filter(|server| !first.plan.is_ceiling(&server.name));
     let labels: Vec<String> = servers.map(|server| server.label().to_owned()).collect();
-    let links = Links { pooled: alias, run: links[0], labels: &labels };
+    let is_shared = first.plan.hosts.is_none();
+    let links = Links { pooled: alias, run: links[0], labels: &labels, is_shared };
     Ok(format!(
         "{}{mark}\n![Each server's ratios to {}, run by run]({}{})",
         answer::by_processor(&answer, &own, links),
