@@ -25,6 +25,7 @@ mod read_only;
 #[path = "../../../bench-report/tests/shared/samples.rs"]
 mod samples;
 mod schema;
+mod several_runs;
 mod sizes;
 mod soak;
 mod stages;

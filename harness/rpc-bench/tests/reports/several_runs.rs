@@ -1,0 +1,126 @@
+//! Sentences of the README that are worked out from several runs or figures, so that no single pointer binds them.
+
+use std::fs;
+
+use bench_model::config::ConfigDir;
+use bench_model::figure::Figure;
+use bench_model::results::{RunFolder, kept};
+use bench_report::Run;
+
+use crate::on_all_processors;
+
+/// The README on one line.
+fn readme() -> String {
+    let text = fs::read_to_string(ConfigDir::of_repository().0.join("../README.md")).unwrap();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// All kept runs of a campaign.
+fn all_kept(campaign: &str) -> Vec<Run> {
+    let mut folders = kept(&ConfigDir::of_repository().0.join("../results")).unwrap();
+    folders.retain(|folder| folder.to_string_lossy().ends_with(&format!("Z-{campaign}")));
+    on_all_processors(&folders, |folder| Run::load(&RunFolder::open(folder).unwrap()).unwrap())
+}
+
+/// CPU that three servers need for a request, as a run measured it, in units of jsonrpc-core's for a getBalance.
+struct Costs {
+    /// jsonrpc-core's for a getBlocks.
+    long: f64,
+    jsonrpsee: [f64; 2],
+    ajj: [f64; 2],
+}
+
+impl Costs {
+    fn of(run: &Run) -> Self {
+        let ratio = |server: &str, workload: &str| {
+            let same = |found: &&bench_analysis::Comparison| {
+                found.server == server && found.over == "legacy" && found.workload == workload
+            };
+            run.summary.comparisons.iter().find(same).unwrap().cpu.ratio.value
+        };
+        let cells = |workload: &str| {
+            let cells =
+                run.summary.cells.iter().filter(|cell| cell.server == "legacy" && cell.workload == workload);
+            let costs: Vec<f64> = cells.map(|cell| cell.figures[&Figure::CpuUsPerRequest].value).collect();
+            costs.iter().sum::<f64>() / costs.len() as f64
+        };
+        let both = |server| [ratio(server, "getBalance"), ratio(server, "getBlocks")];
+        Self {
+            long: cells("getBlocks") / cells("getBalance"),
+            jsonrpsee: both("jsonrpsee"),
+            ajj: both("axum-ajj"),
+        }
+    }
+
+    /// What a request costs on jsonrpc-core, jsonrpsee and `ajj`, where `share` of all, from 0 to 1, are getBlocks.
+    fn mixed(&self, share: f64) -> [f64; 3] {
+        [[1.0, 1.0], self.jsonrpsee, self.ajj]
+            .map(|[balance, blocks]| (1.0 - share) * balance + share * self.long * blocks)
+    }
+
+    /// Which of the three is cheapest.
+    fn cheapest(&self, share: f64) -> usize {
+        let costs = self.mixed(share);
+        (0..3).min_by(|a, b| costs[*a].total_cmp(&costs[*b])).unwrap()
+    }
+
+    /// The dearest over the cheapest.
+    fn spread(&self, share: f64) -> f64 {
+        let costs = self.mixed(share);
+        costs.into_iter().fold(0.0, f64::max) / costs.into_iter().fold(f64::INFINITY, f64::min)
+    }
+}
+
+#[test]
+fn the_borders_of_a_mix_are_those_of_the_kept_runs() {
+    for words in [
+        "less than about a tenth of the answers are long, as getBlocks' | **jsonrpsee**",
+        "more than a third are long | **axum with [`ajj`]",
+        "they lie within about a fifth.",
+    ] {
+        assert!(readme().contains(words), "{words}");
+    }
+    let runs = all_kept("crossed");
+    assert!(runs.len() >= 3);
+    let mut widest: f64 = 1.0;
+    for run in &runs {
+        let costs = Costs::of(run);
+        let borders = (0..=1000).map(|share| f64::from(share) / 1000.0);
+        let stops = borders.clone().find(|share| costs.cheapest(*share) != 1).unwrap();
+        assert!((0.085..0.115).contains(&stops), "{}: jsonrpsee is cheapest up to {stops}", run.name);
+        let begins = borders.clone().find(|share| costs.cheapest(*share) == 2).unwrap();
+        assert!(begins <= 1.0 / 3.0, "{}: ajj is cheapest from {begins} on", run.name);
+        let between = borders.filter(|share| (0.1..=1.0 / 3.0).contains(share));
+        widest = between.map(|share| costs.spread(share)).fold(widest, f64::max);
+    }
+    assert!((1.18..1.22).contains(&widest), "between the borders the three lie within {widest}");
+}
+
+#[test]
+fn at_500_connections_jsonrpc_core_needs_less_memory_for_each_in_every_quick_run() {
+    for words in [
+        "With 500 connections of getBalance in place of 125, jsonrpc-core needs less of it than actix-web in each of the \
+         runs of `quick`",
+        "with 2,000, which of them needs less differs from run to run",
+    ] {
+        assert!(readme().contains(words), "{words}");
+    }
+    let runs = all_kept("quick");
+    assert!(runs.len() >= 3);
+    let is_less = |run: &Run, connections: u32| {
+        let of = |server: &str| {
+            let cell = run.summary.cells.iter().find(|cell| {
+                cell.server == server
+                    && cell.workload == "getBalance"
+                    && cell.level.connections == connections
+            });
+            cell.unwrap().figures[&Figure::ConnectionMemoryBytes].value
+        };
+        of("legacy") < of("actix")
+    };
+    for run in &runs {
+        assert!(is_less(run, 500), "{}", run.name);
+    }
+    let at_2000 = runs.iter().filter(|run| is_less(run, 2_000)).count();
+    assert!(at_2000 > 0 && at_2000 < runs.len(), "{at_2000} of {}", runs.len());
+}
