@@ -219,6 +219,11 @@ impl Plan {
             && self.server(server).is_ok_and(Server::answers_one_request)
     }
 
+    /// The servers that are compared, in the campaign's order: all but its [ceiling](Self::is_ceiling).
+    pub fn compared(&self) -> impl Iterator<Item = &Server> {
+        self.servers.iter().filter(|server| !self.is_ceiling(&server.name))
+    }
+
     /// Whether trials of a server run one of its layouts each.
     pub fn draws_layouts_of(&self, server: &Server) -> bool {
         self.campaign.layouts.is_some() && can_be_drawn(server)

@@ -23,8 +23,7 @@ use bench_model::results::DUETS;
 pub(crate) fn of_runs(pooled: &PooledRuns, runs: &[Run], links: &[&str]) -> Result<Answer> {
     let (first, others) = runs.split_first().context("an answer needs a run")?;
     let mut answer = super::of(first).with_context(|| format!("{} compares nothing", first.name))?;
-    let names = first.plan.servers.iter().map(|server| server.name.as_str());
-    let names: Vec<&str> = names.filter(|name| !first.plan.is_ceiling(name)).collect();
+    let names: Vec<&str> = first.plan.compared().map(|server| server.name.as_str()).collect();
     let one = |rows: &mut [AnswerRow], run: &Run, link: &str| {
         let on = short(&run.conditions.host.processor_name());
         rows.iter_mut().for_each(|row| row.from = format!("[{on}, 1 run][{link}]"))

@@ -18,9 +18,8 @@ pub(crate) fn of(run: &Run) -> Option<Answer> {
         return None;
     }
     let campaign = &run.plan.campaign;
-    let servers = run.plan.servers.iter().filter(|server| !run.plan.is_ceiling(&server.name));
     let (names, labels): (Vec<&str>, Vec<&str>) =
-        servers.map(|server| (server.name.as_str(), server.label())).unzip();
+        run.plan.compared().map(|server| (server.name.as_str(), server.label())).unzip();
     let baseline = names.iter().position(|name| Some(*name) == campaign.baseline.as_deref())?;
     let rows = rows(run, &names, baseline);
     (!rows.is_empty()).then_some(Answer { servers: short_labels(&labels), baseline, rows })

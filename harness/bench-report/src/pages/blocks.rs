@@ -175,8 +175,7 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     };
     let first = runs.first().context("an answer names its runs")?;
     let own = first.conditions.host.processor_name();
-    let servers = first.plan.servers.iter().filter(|server| !first.plan.is_ceiling(&server.name));
-    let labels: Vec<String> = servers.map(|server| server.label().to_owned()).collect();
+    let labels: Vec<String> = first.plan.compared().map(|server| server.label().to_owned()).collect();
     let is_shared = first.plan.hosts.is_none();
     let links = Links { pooled: alias, run: links[0], labels: &labels, is_shared };
     Ok(format!(

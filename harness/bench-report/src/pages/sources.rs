@@ -67,9 +67,9 @@ impl Sources {
                     }
                 }
             }
-            let measured = plan.servers.iter().filter(|server| !plan.is_ceiling(&server.name));
             // A gate's base is meant to be another commit's, and its label names that.
-            let servers = measured.flat_map(Server::and_upstream).filter(|server| server.checkout.is_none());
+            let servers =
+                plan.compared().flat_map(Server::and_upstream).filter(|server| server.checkout.is_none());
             // A program that comes from elsewhere has its version in its entry, and no sources here.
             let is_ours =
                 |server: &&Server| !matches!(provenance::sources(&server.build, &self.root), Ok(None));

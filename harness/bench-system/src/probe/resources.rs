@@ -118,8 +118,10 @@ pub fn sample(pid: u32, at_rest: AtRest, window: Duration, listening: Option<Lis
         loop {
             let left = next.saturating_sub(began.elapsed());
             let last = !matches!(ended.recv_timeout(left), Err(RecvTimeoutError::Timeout));
-            let (before, t_ms) = (thread_cpu_s(), began.elapsed().as_millis() as u64);
+            let before = thread_cpu_s();
             let Some(now) = reader.read() else { break };
+            // After it, so that a reading that says it lies within the window does.
+            let t_ms = began.elapsed().as_millis() as u64;
             let waiting = listening.as_ref().and_then(|queue| Some(queue.read()?.waiting));
             resources.push(ResourceSample { listen_waiting: waiting, ..since(&now, &first, at_rest, t_ms) });
             if last {

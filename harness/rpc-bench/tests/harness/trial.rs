@@ -83,14 +83,15 @@ fn check(sample: &Value) {
     for field in ["t_ms", "memory_bytes", "threads"] {
         assert!(last[field].as_u64().unwrap() > 0, "{field}: {last}");
     }
-    // The window's CPU time is known exactly. A reading within it has no more, and the last one, which comes after it, no
-    // less, however long the server went on in between.
+    // The window's CPU time is known exactly. A reading well within it has no more, though on a busy machine readings count
+    // from a little after its start. The last one, which comes after it, has no less, however long the server went on in
+    // between.
     let cpu_s = |reading: &Value| {
         (reading["user_us"].as_f64().unwrap() + reading["system_us"].as_f64().unwrap()) / 1e6
     };
     let window_ms = number("/window_s") * 1e3;
     let within: Vec<f64> =
-        resources.iter().filter(|at| at["t_ms"].as_f64().unwrap() < window_ms).map(cpu_s).collect();
+        resources.iter().filter(|at| at["t_ms"].as_f64().unwrap() < 0.75 * window_ms).map(cpu_s).collect();
     let exact_s = number("/server_cpu/user_s") + number("/server_cpu/system_s");
     assert!(
         !within.is_empty() && within.iter().all(|cpu_s| *cpu_s < 1.05 * exact_s),

@@ -97,6 +97,30 @@ fn the_borders_of_a_mix_are_those_of_the_kept_runs() {
 }
 
 #[test]
+fn four_runs_of_many_builds_lie_within_two_percent_of_each_other() {
+    assert!(readme().contains("on Zen 4, four such runs lay within two percent of each other"));
+    let text = fs::read_to_string(ConfigDir::of_repository().0.join("../results/pooled.json")).unwrap();
+    let pooled: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let groups = pooled["groups"].as_array().unwrap().iter().filter(|group| {
+        let is_of_table = ["jsonrpsee", "actix", "axum"].iter().any(|server| group["server"] == *server);
+        is_of_table && group["figure"] == "cpu" && group["over"] == "legacy" && group["many_builds"] == true
+    });
+    let mut spreads = Vec::new();
+    for model in groups.flat_map(|group| group["models"].as_array().unwrap()) {
+        if model["processor"] != "AMD EPYC (family 25, model 17)" {
+            continue;
+        }
+        let runs = model["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), 4);
+        let ratios = runs.iter().map(|run| run["ratio"]["value"].as_f64().unwrap());
+        spreads.push(ratios.clone().fold(0.0, f64::max) / ratios.fold(f64::INFINITY, f64::min));
+    }
+    assert_eq!(spreads.len(), 6, "three servers, two methods");
+    let widest = spreads.iter().copied().fold(1.0, f64::max);
+    assert!((1.015..1.02).contains(&widest), "{spreads:?}");
+}
+
+#[test]
 fn at_500_connections_jsonrpc_core_needs_less_memory_for_each_in_every_quick_run() {
     for words in [
         "With 500 connections of getBalance in place of 125, jsonrpc-core needs less of it than actix-web in each of the \
