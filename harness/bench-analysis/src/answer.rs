@@ -119,9 +119,36 @@ pub struct AnswerRow {
     pub direct: Vec<Direct>,
     /// The same of all kept runs, by model of processor; else empty.
     pub models: Vec<OnModel>,
-    /// By server, where the values are means over many builds: the smallest and the largest value of one build, on any
-    /// processor. Else empty.
-    pub one_build: Vec<Option<(f64, f64)>>,
+    /// By server, where the values are means over many builds: values of one build, on any processor. Else empty.
+    pub one_build: Vec<Option<OneBuild>>,
+}
+
+/// Values of one build each, of several runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OneBuild {
+    /// The smallest and the largest of all.
+    pub range: (f64, f64),
+    /// How far a run's values lay outside the range of all other runs' at most, as a share of its end: 0.05 for 5 %. None
+    /// of fewer than two runs.
+    pub outside: Option<f64>,
+}
+
+impl OneBuild {
+    /// Of the smallest and the largest value of each run; `None` of no run.
+    pub fn of(runs: &[(f64, f64)]) -> Option<Self> {
+        let whole = |of: &mut dyn Iterator<Item = &(f64, f64)>| {
+            let wider = |all: (f64, f64), run: &(f64, f64)| (all.0.min(run.0), all.1.max(run.1));
+            of.fold((f64::INFINITY, f64::NEG_INFINITY), wider)
+        };
+        let range = whole(&mut runs.iter());
+        let outside = runs.iter().enumerate().map(|(at, run)| {
+            let others =
+                whole(&mut runs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, run)| run));
+            (others.0 / run.0).max(run.1 / others.1).max(1.0) - 1.0
+        });
+        let outside = (runs.len() > 1).then(|| outside.fold(0.0, f64::max));
+        (!runs.is_empty()).then_some(Self { range, outside })
+    }
 }
 
 /// What was measured of two servers next to each other.

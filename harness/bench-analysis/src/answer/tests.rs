@@ -117,3 +117,14 @@ fn a_difference_is_resolved_where_the_intervals_are_apart() {
     let resolved = [0, 1, 2].map(|server| answer.rows[0].is_resolved(server, 0));
     assert_eq!(resolved, [true, false, true]);
 }
+
+#[test]
+fn builds_of_one_run_lie_outside_those_of_all_others_by_a_share_of_the_others_end() {
+    assert_eq!(OneBuild::of(&[]), None);
+    assert_eq!(OneBuild::of(&[(0.8, 0.9)]), Some(OneBuild { range: (0.8, 0.9), outside: None }));
+    let of_three = OneBuild::of(&[(0.8, 0.9), (0.85, 0.95), (0.84, 0.99)]).unwrap();
+    assert_eq!(of_three.range, (0.8, 0.99));
+    // 0.8 lies further outside 0.84 than 0.99 outside 0.95.
+    assert!((of_three.outside.unwrap() - 0.05).abs() < 1e-12, "{of_three:?}");
+    assert_eq!(OneBuild::of(&[(0.8, 0.9); 2]).unwrap().outside, Some(0.0));
+}

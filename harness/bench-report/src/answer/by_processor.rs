@@ -7,7 +7,7 @@ use super::{
 };
 use crate::columns::Columns;
 use crate::format::{bullets, estimate, joined, known, list, sections, spanned};
-use bench_analysis::answer::{Answer, AnswerRow, OnModel, Standing, Value};
+use bench_analysis::answer::{Answer, AnswerRow, OnModel, OneBuild, Standing, Value};
 use bench_analysis::grouped;
 use bench_analysis::pooled::ends;
 use bench_stats::Estimate;
@@ -195,9 +195,9 @@ fn table(answer: &Answer, own: &str, links: Links<'_>) -> String {
             add(on, model.values.iter().enumerate().map(cell).collect());
         }
         if !row.one_build.is_empty() {
-            let cell = |(server, ends): (usize, &Option<(f64, f64)>)| match ends {
+            let cell = |(server, builds): (usize, &Option<OneBuild>)| match builds {
                 _ if server == answer.baseline => "1".to_owned(),
-                Some(ends) => spanned(*ends, |value| write(row.topic, value)),
+                Some(builds) => spanned(builds.range, |value| write(row.topic, value)),
                 None => "not measured".to_owned(),
             };
             add(
@@ -233,18 +233,28 @@ fn notes(answer: &Answer, links: Links<'_>) -> String {
         Some(
             "**Brackets** (95 %): of three or more runs, where the next run on that processor will lie; of one or two, \
              they are about these runs alone, and the next may lie outside. Few runs make them wide, even where all \
-             agree. A number behind them is that of runs."
+             agree. A number in parentheses is how many runs a cell comes from, where the row's cells differ."
                 .to_owned(),
         ),
         rows().any(|row| !row.one_build.is_empty()).then(|| {
-            "**One build**: the lowest and the highest ratio that any single build of each server gave, on any of \
-             these processors; yours may lie a little outside. The other CPU rows are over many builds."
-                .to_owned()
+            let builds = rows().flat_map(|row| &row.one_build).flatten();
+            let outside = builds.filter_map(|builds| builds.outside).max_by(f64::total_cmp);
+            let outside = known(outside, "yours may lie outside", |share| {
+                format!(
+                    "yours may lie a little outside: each run's builds lay at most {:.0} % outside those of all \
+                     other runs",
+                    (share * 100.0).ceil()
+                )
+            });
+            format!(
+                "**One build**: the lowest and the highest ratio that any single build of each server gave, on any of \
+                 these processors; {outside}. The other CPU rows are over many builds."
+            )
         }),
         Some(format!(
-            "**Surely**: brackets exclude 1, of one or two runs only in these; of memory, {baseline}'s and the \
-             other's do not overlap. **Bold**: {} Two servers were also compared directly, which decides where \
-             their brackets overlap.",
+            "**Surely**: the brackets exclude 1, and with one or two runs that is sure of these runs only; of memory, \
+             those of {baseline} and of the other do not overlap. **Bold**: {} Two servers were also compared \
+             directly, which decides where their brackets overlap.",
             bold_words(baseline)
         )),
         is_limited.then(|| {

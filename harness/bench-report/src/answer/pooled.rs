@@ -1,15 +1,15 @@
 //! The answer of several kept runs: ratios pooled over all runs of the same servers and settings, and what single runs
 //! measured beyond them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 
 use super::super::Run;
 use super::super::pooled::PooledRuns;
 use super::{rows, short};
-use bench_analysis::answer::{Answer, AnswerRow, Direct, OnModel, Topic, Value};
-use bench_analysis::pooled::{Group, Model, PooledFigure, Setting, ends};
+use bench_analysis::answer::{Answer, AnswerRow, Direct, OnModel, OneBuild, Topic, Value};
+use bench_analysis::pooled::{Group, Model, PooledFigure, Setting};
 use bench_model::config::Placement;
 use bench_model::results::DUETS;
 
@@ -97,7 +97,9 @@ fn pool(row: &mut AnswerRow, pooled: &PooledRuns, run: &Run, names: &[&str], bas
     if groups.iter().flatten().any(|group| group.setting.many_builds) {
         let all = |name: &&str| {
             let both = [of_one_build(name), group(name)].into_iter().flatten();
-            ends(both.flat_map(Group::runs).filter_map(|run| run.one_build))
+            let of_runs: BTreeMap<&str, (f64, f64)> =
+                both.flat_map(Group::runs).filter_map(|run| Some((&*run.run, run.one_build?))).collect();
+            OneBuild::of(&of_runs.into_values().collect::<Vec<_>>())
         };
         row.one_build = names.iter().map(all).collect();
     }

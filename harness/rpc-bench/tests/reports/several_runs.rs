@@ -64,10 +64,9 @@ impl Costs {
         (0..3).min_by(|a, b| costs[*a].total_cmp(&costs[*b])).unwrap()
     }
 
-    /// The dearest over the cheapest.
-    fn spread(&self, share: f64) -> f64 {
-        let costs = self.mixed(share);
-        costs.into_iter().fold(0.0, f64::max) / costs.into_iter().fold(f64::INFINITY, f64::min)
+    /// jsonrpc-core over the cheapest.
+    fn over_cheapest(&self, share: f64) -> f64 {
+        self.mixed(share)[0] / self.mixed(share)[self.cheapest(share)]
     }
 }
 
@@ -76,13 +75,13 @@ fn the_borders_of_a_mix_are_those_of_the_kept_runs() {
     for words in [
         "less than about a tenth of the answers are long, as getBlocks' | **jsonrpsee**",
         "more than a third are long | **axum with [`ajj`]",
-        "they lie within about a fifth.",
+        "jsonrpc-core needs at most about an eighth more than that one.",
     ] {
         assert!(readme().contains(words), "{words}");
     }
     let runs = all_kept("crossed");
     assert!(runs.len() >= 3);
-    let mut widest: f64 = 1.0;
+    let mut most: f64 = 1.0;
     for run in &runs {
         let costs = Costs::of(run);
         let borders = (0..=1000).map(|share| f64::from(share) / 1000.0);
@@ -91,9 +90,9 @@ fn the_borders_of_a_mix_are_those_of_the_kept_runs() {
         let begins = borders.clone().find(|share| costs.cheapest(*share) == 2).unwrap();
         assert!(begins <= 1.0 / 3.0, "{}: ajj is cheapest from {begins} on", run.name);
         let between = borders.filter(|share| (0.1..=1.0 / 3.0).contains(share));
-        widest = between.map(|share| costs.spread(share)).fold(widest, f64::max);
+        most = between.map(|share| costs.over_cheapest(share)).fold(most, f64::max);
     }
-    assert!((1.18..1.22).contains(&widest), "between the borders the three lie within {widest}");
+    assert!((1.115..1.135).contains(&most), "between the borders jsonrpc-core needs {most} times the least");
 }
 
 #[test]
