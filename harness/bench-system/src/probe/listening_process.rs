@@ -75,6 +75,8 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
 
@@ -86,7 +88,12 @@ mod tests {
             let SocketAddr::V4(addr) = SocketAddr::from(([127, 0, 0, 1], port)) else { panic!() };
             assert_eq!(listener_at(addr), Some(std::process::id()), "{bound}");
             drop(listener);
-            assert_eq!(listener_at(addr), None, "{bound}");
+            // A process that another test starts holds all sockets of this one until it runs its own program.
+            let is_gone = |_| {
+                thread::sleep(Duration::from_millis(10));
+                listener_at(addr).is_none()
+            };
+            assert!((0..500).any(is_gone), "{bound}");
         }
     }
 
@@ -133,7 +140,7 @@ mod tests {
         let addr = listener.local_addr().unwrap().to_string();
         let _kept: Vec<_> = (0..16).map(|_| pair(&listener)).collect();
         let ends = AtomicBool::new(false);
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             // Sockets that listen leave nothing behind, which would fill the machine's table.
             let come_and_go = || {
                 while !ends.load(Ordering::Relaxed) {
