@@ -92,6 +92,7 @@ fn healthy() -> Sample {
         upstream: None,
         link: None,
         limited: None,
+        silence: String::new(),
     }
 }
 

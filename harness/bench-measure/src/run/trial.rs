@@ -297,6 +297,7 @@ impl Bench<'_> {
             upstream: upstream.map(|(now, before)| UpstreamUse { cpu: now.cpu.since(before.cpu), ..now }),
             link,
             limited,
+            silence: String::new(),
         };
         Ok(judged(sample, known, &verified, subject, counted, trial.connections)?)
     }

@@ -189,6 +189,9 @@ pub struct Sample {
     pub link: Option<LinkUse>,
     /// What the server used in the window of what its process may have, where that is limited.
     pub limited: Option<Usage>,
+    /// Why there was no answer after the window; empty where there was one.
+    #[serde(default, skip_serializing_if = "String::is_empty", with = "bench_system::foreign_text::text")]
+    pub silence: String,
 }
 
 /// What the network between load tool and server did in the window. What the kernel's own (netem) does is not counted.
@@ -292,7 +295,8 @@ impl Outcome {
             Self::WrongAnswer { when, answer } => Some(format!("wrong answer {when}: {answer}")),
             Self::Invalid { reason } => Some(format!("invalid: {reason}")),
             Self::Silent(sample) => Some(format!(
-                "the server gave no answer after the window, in which {} requests succeeded and {} failed",
+                "the server gave no answer after the window{}, in which {} requests succeeded and {} failed",
+                if sample.silence.is_empty() { String::new() } else { format!(" ({})", sample.silence) },
                 sample.load.succeeded,
                 sample.load.failures()
             )),

@@ -95,7 +95,7 @@ pub(super) fn picture(run: &Run) -> Option<Picture> {
         ),
     };
     let note = format!(
-        "Read it upwards: at 99, one request in a hundred took longer than the line's height{counted}; from 90 on each \
+        "At 99, one request in a hundred took longer than the line's height{counted}; from 90 on each \
          step to the right leaves a tenth of the requests. {medians}. A thin line with hollow marks: fewer than 10 \
          requests of a trial took longer, so chance moves it a lot. Lines end where not every trial has a slower \
          request."

@@ -55,6 +55,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         upstream: None,
         link: None,
         limited: None,
+        silence: String::new(),
     }
 }
 

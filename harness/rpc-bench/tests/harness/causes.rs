@@ -87,6 +87,16 @@ fn an_accept_loop_that_stopped_is_named() {
 }
 
 #[test]
+fn a_server_without_an_answer_after_the_window_says_why() {
+    // Enough for the warm-up, and for some of the window's connections.
+    let Some(bench) = faulty(60, &["--stop-accepting-after", "100"], "") else { return };
+    let (_, report) = named(&bench);
+    assert_eq!(bench.outcomes(), ["silent", "silent"]);
+    assert!(report.contains("no answer after the window (no answer from 127.0.0.1:"), "{report}");
+    assert!(report.contains("no whole answer came within 5 s), in which"), "{report}");
+}
+
+#[test]
 fn few_open_files_are_named() {
     let Some(bench) = faulty(120, &[], "open_files = 60") else { return };
     names_only(

@@ -91,8 +91,9 @@ pub(super) fn judged(
         return Err(Outcome::NoSuccess(Box::new(sample)));
     }
     // One that answers nothing at all, not even wrongly.
-    if known.first().is_some_and(|Known { body, .. }| client::request(&subject.target, body).is_err()) {
-        return Err(Outcome::Silent(Box::new(sample)));
+    let silence = known.first().and_then(|Known { body, .. }| client::request(&subject.target, body).err());
+    if let Some(error) = silence {
+        return Err(Outcome::Silent(Box::new(Sample { silence: format!("{error:#}"), ..sample })));
     }
     let after = verify(known, subject, before, "after the window")?;
     if let Some(differences) = &mut sample.differences {
