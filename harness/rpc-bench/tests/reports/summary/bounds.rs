@@ -1,6 +1,7 @@
 //! The bounds that a campaign states, and whether they hold.
 
 use super::*;
+use bench_model::config::CampaignArm;
 
 fn rule() -> PassRule {
     PassRule {
@@ -66,4 +67,43 @@ fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
     });
     assert_eq!(holds(&measured), [true, false]);
     assert_eq!(holds(&[]), [false, false]);
+}
+
+/// Two loads, of which one bound breaks at the first and holds at the second: each load at which it was judged, whether
+/// there is a ratio, and whether it holds.
+fn bounds_at_two_loads(campaign: Campaign) -> Vec<(u32, bool, bool)> {
+    let rule = PassRule { at_most: Some(0.85), ..rule() };
+    let campaign = Campaign { pass: vec![rule], connections: vec![125, 500], ..campaign };
+    let observations = observe(&campaign, |trial| {
+        let cpu_us = match (&*trial.server, trial.connections) {
+            ("actix", 125) => 20.0,
+            ("actix", _) => 8.0,
+            _ => 10.0,
+        };
+        Outcome::Completed(Box::new(sample(100_000.0, cpu_us)))
+    });
+    let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), &observations);
+    let bounds = summary.bounds.iter();
+    bounds.map(|bound| (bound.level.connections, bound.ratio.is_some(), bound.holds)).collect()
+}
+
+#[test]
+fn a_bound_is_judged_at_the_loads_that_are_compared() {
+    assert_eq!(bounds_at_two_loads(campaign(12)), [(125, true, false), (500, true, true)]);
+    let headline = BTreeMap::from([("getBalance".to_owned(), 500)]);
+    let campaign = Campaign { headline, compare_headline_only: true, ..campaign(12) };
+    assert_eq!(bounds_at_two_loads(campaign), [(500, true, true)]);
+}
+
+#[test]
+fn a_bound_whose_servers_share_no_load_is_not_shown() {
+    let arm = |name: &str, connections: u32| CampaignArm {
+        name: name.to_owned(),
+        server: Some(name.to_owned()),
+        loads: BTreeMap::from([("getBalance".to_owned(), vec![connections])]),
+        ..CampaignArm::default()
+    };
+    let with = |arms: Vec<CampaignArm>| bounds_at_two_loads(Campaign { arms, ..campaign(12) });
+    assert_eq!(with(vec![arm("actix", 500), arm("legacy", 125)]), [(125, false, false)]);
+    assert_eq!(with(vec![arm("actix", 500)]), [(500, true, true)]);
 }
