@@ -221,6 +221,23 @@ mod tests {
     }
 
     #[test]
+    fn a_box_that_stands_twice_or_limits_nothing_is_refused() {
+        let (_, campaign) = shipped();
+        let refused = |boxes: Vec<SizedBox>| {
+            let sizes = Sizes { boxes, ..campaign.sizes.clone().unwrap() };
+            sizes.check(&campaign).unwrap_err().to_string()
+        };
+        let of = SizedBox { cpu_quota: Some(Cpus(500)), ..SizedBox::default() };
+        assert!(refused(vec![of, of]).contains("field sizes.boxes"), "{}", refused(vec![of, of]));
+        let nothing = SizedBox { default_threads: true, ..SizedBox::default() };
+        assert!(refused(vec![of, nothing]).contains("field sizes.boxes: one has no cpu_quota"));
+        // What a server does in a box is a name of its own.
+        let own = SizedBox { default_threads: true, ..of };
+        let sizes = Sizes { boxes: vec![of, own], ..campaign.sizes.clone().unwrap() };
+        sizes.check(&campaign).unwrap();
+    }
+
+    #[test]
     fn a_million_requests_cost_what_the_box_costs_for_their_time() {
         let offer = Offer { name: "x".to_owned(), cpu_hour: 0.04, gib_hour: 0.01 };
         let of = SizedBox {

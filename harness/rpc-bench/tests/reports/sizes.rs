@@ -143,6 +143,24 @@ fn a_server_that_never_started_is_not_called_slow() {
     assert_eq!(found.failed.len(), 2);
 }
 
+/// `actix-0.25cpu-16MiB` ends as the name of a box of 16 MiB does.
+#[test]
+fn a_box_whose_name_ends_as_that_of_another_has_its_own_figures() {
+    let memory_alone = SizedBox { cpu_quota: None, ..quarter() };
+    let mut campaign = ConfigDir::of_repository().campaign("sizes").unwrap().0;
+    for boxes in [vec![memory_alone, quarter()], vec![quarter(), memory_alone]] {
+        campaign.sizes = Some(Sizes { boxes: boxes.clone(), ..sizes(quarter()) });
+        campaign.servers = boxes.iter().map(|of| Sizes::arm("actix", of)).collect();
+        // One window in the quarter, and none in the other box.
+        let mut window = window(100, 5.0, (0.1, 0.1), None);
+        window.trial.server = Sizes::arm("actix", &quarter());
+        let plan = Plan { campaign: campaign.clone(), ..Plan::default() };
+        let found = summary(&plan, &conditions("actix"), &[window]).unwrap();
+        let trials = |of| found.cell("actix", of, "getBalance").map(|cell| cell.trials);
+        assert_eq!([trials(&quarter()), trials(&memory_alone)], [Some(1), Some(0)], "{boxes:?}");
+    }
+}
+
 #[test]
 fn what_is_left_and_what_failed_is_counted() {
     let first = || window(100, 5.0, (0.1, 0.1), None);
