@@ -87,6 +87,10 @@ fn a_name_that_stands_twice_is_an_error_with_both_places() {
     assert_eq!(line.lines().count(), 1, "{line}");
 }
 
+/// No search has it.
+const BACKGROUND: &str = "[open]\nrates = [5]\nconnections = 5\n[open.background]\nworkload = \"getBalance\"\n\
+                          connections = 1\n";
+
 /// Each mistake in the table of a search, and what the one line must name.
 #[test]
 fn rubbish_in_a_search_is_named() {
@@ -118,6 +122,9 @@ fn rubbish_in_a_search_is_named() {
         ("[threshold]", "[treshold]", "treshold"),
     ];
     assert_campaign_refused("threshold", &cases);
+    let background =
+        [("[threshold]", &*format!("{BACKGROUND}[threshold]"), "table [open]: the campaign also has")];
+    assert_campaign_refused("node-threshold", &background);
 }
 
 /// The same for the table of a search for rates.
@@ -147,6 +154,7 @@ fn rubbish_in_a_service_level_is_named() {
         ("exceed_ratio = \"20%\"", "exceed_ratio = \"90%\"", "exceed_ratio"),
         ("\nmost_trials = ", "\nmost_trials = 3 #", "slo.most_trials"),
         ("[slo]", "[sla]", "sla"),
+        ("[slo]", &format!("{BACKGROUND}[slo]"), "table [slo]: the campaign also has other loads"),
     ];
     assert_campaign_refused("slo", &cases);
 }

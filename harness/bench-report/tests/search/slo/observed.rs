@@ -296,6 +296,22 @@ fn a_summary_has_bounds_figures_and_what_was_missed() {
 }
 
 #[test]
+fn a_search_that_a_busy_process_ends_says_so() {
+    let observations = observe(&plan(), |_, rate| match rate {
+        0..=12_000 => window(Window { rate, ..GOOD }),
+        _ => Outcome::Completed(disturbed(Box::new(measured(Window { rate, ..SLOW_SERVER })))),
+    });
+    let found = summary(&plan(), &observations).searches.swap_remove(0);
+    assert_eq!((found.found.ending, found.found.upper), (Ending::Unmeasured, None));
+    let nothing = found.points.iter().filter(|point| point.result == PointResult::Nothing);
+    assert_eq!(nothing.map(|point| point.p99_us).collect::<Vec<_>>(), [None; 8], "it is not the server's");
+    let (_dir, run) = written(&observations);
+    bench_report::write(&run).unwrap();
+    let text = std::fs::read_to_string(run.0.join("report.md")).unwrap();
+    assert!(text.contains("given up because 8 trials showed nothing; 8 times another process"), "{text}");
+}
+
+#[test]
 fn observations_of_another_search_are_refused() {
     let plan = plan();
     let mut observations = observe(&plan, two_ends);

@@ -1,6 +1,7 @@
 //! From observations to what was found: what counts as bad, what is reported of it, and observations that are not the
 //! search's.
 
+use bench_analysis::Lost;
 use bench_analysis::interleaved_searches::Searches;
 use bench_analysis::search::Judgement;
 use bench_analysis::threshold::{
@@ -168,6 +169,27 @@ fn a_summary_has_counts_complaints_and_the_failing_trials() {
     assert_eq!(fails.slowest_ms, Some(3_010.0));
     let died = Died { connections: 800, how: "killed (signal 9)".to_owned() };
     assert_eq!(fails.died, [died], "seen in the trial beyond");
+}
+
+#[test]
+fn a_search_that_a_busy_process_ends_has_no_figures_of_it() {
+    let plan = plan();
+    // From 400 connections on every trial fails, next to a busy process.
+    let observations = observe(&plan, |_, connections| {
+        let Outcome::Completed(mut sample) = window(300.0, 0) else { panic!("a window is completed") };
+        let connecting = Connecting { requested: connections, allowed_ms: 10_000, took_ms: Some(5), held: 0 };
+        sample.connecting = Some(connecting);
+        if connections < 400 { Outcome::Completed(sample) } else { disturbed(short(3_010.0, 2)) }
+    });
+    let found = summary(&plan, &observations).searches.swap_remove(0);
+    assert_eq!((found.found.ending, found.found.unmeasured), (Ending::Unmeasured, 8));
+    assert_eq!(found.found.first_failing, None);
+    let complaints: Vec<(&str, u32)> =
+        found.complaints.iter().map(|(kind, trials)| (kind.as_str(), *trials)).collect();
+    assert_eq!(complaints, [(Lost::ForeignCpu.words(), 8)]);
+    assert_eq!(found.slowest_ms, None, "whose 3,010 ms these were is not known");
+    let connecting: Vec<u32> = found.connecting.iter().map(|at| at.connections).collect();
+    assert_eq!(connecting, [100, 200], "of the counts below");
 }
 
 #[test]
