@@ -150,6 +150,24 @@ fn a_closed_loop_is_read_from_the_summary() {
     assert!(read(&json!({})).unwrap_err().to_string().contains("sent no request"));
 }
 
+/// Over HTTP a request that failed has a latency too; a WebSocket that failed has none.
+#[test]
+fn failures_over_websocket_are_not_taken_from_the_answers() {
+    let sample = |metric: &str| {
+        let whole: Value =
+            serde_json::from_str(include_str!("../../../tests/fixtures/k6-2.2.0-closed.json")).unwrap();
+        let summary = json!({
+            metric: whole[HTTP_LATENCY], RAN: whole[RAN], FAILURES: { "values": { "count": 3.0 } },
+        });
+        let ended = whole[HTTP_LATENCY]["values"]["count"].as_u64().unwrap();
+        let sample = closed(&serde_json::from_value(summary).unwrap()).unwrap();
+        (ended - sample.succeeded, sample.failed)
+    };
+    let failed = BTreeMap::from([("failed".to_owned(), 3)]);
+    assert_eq!(sample(LATENCY), (0, failed.clone()));
+    assert_eq!(sample(HTTP_LATENCY), (3, failed));
+}
+
 #[test]
 fn what_k6_always_says_is_nothing() {
     let usual = "setTimeout 3 was stopped because the VU iteration was interrupted\nNo script iterations fully \
