@@ -105,3 +105,30 @@ fn text(call: &OneCall) -> Result<String> {
     }
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_campaign_has_a_method_as_it_is_called() {
+        for method in ["eth/x", "../x", "a.b \"c\" d"] {
+            let campaign = |rate: Option<u32>| {
+                let call = OneCall {
+                    method: method.to_owned(),
+                    rate,
+                    connections: 4,
+                    seconds: 5,
+                    ..OneCall::default()
+                };
+                campaign_of(NAME, &text(&call).unwrap()).unwrap()
+            };
+            assert_eq!(campaign(None).workloads, [method]);
+            let at_rate = campaign(Some(50));
+            assert_eq!(
+                (&at_rate.workloads[..], at_rate.headline.get(method)),
+                (&[method.to_owned()][..], Some(&50))
+            );
+        }
+    }
+}

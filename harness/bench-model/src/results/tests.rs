@@ -76,6 +76,19 @@ fn what_tools_printed_in_a_trial_is_forgotten_and_nothing_else() {
     assert!(place("json").is_file(), "what is behind a link stays");
 }
 
+/// A method that is tried names its workload.
+#[test]
+fn what_tools_printed_for_a_method_with_a_slash_is_in_the_folder_of_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(dir.path(), "test").unwrap();
+    let trial = Trial { workload: "../eth/x".into(), ..observation(1).trial };
+    let place = run.tool_output(&trial, "json");
+    assert_eq!(place.parent(), Some(&*run.0.join(TOOL_OUTPUT)));
+    fs::write(&place, "").unwrap();
+    run.forget_tool_output(&trial).unwrap();
+    assert!(!place.exists());
+}
+
 #[test]
 fn no_run_is_overwritten() {
     let dir = tempfile::tempdir().unwrap();
