@@ -254,3 +254,39 @@ fn flags_from_outside_are_read() {
     assert!(flags[0].starts_with("build.rustflags = ") && flags[1].starts_with("profile = "), "{flags:?}");
     assert!(configured("[alias]\nx = \"y\"\n").is_empty() && configured("no toml").is_empty());
 }
+
+#[test]
+fn a_run_is_not_resumed_with_another_compiler_or_other_flags() {
+    let dir = tempfile::tempdir().unwrap();
+    written(dir.path());
+    let server: Server = serde_json::from_value(serde_json::json!({
+        "name": "one", "title": "One", "build": command(PLAIN), "program": "one", "args": [],
+        "ready": { "connect": {} },
+    }))
+    .unwrap();
+    let began = Program::of(&server, dir.path());
+    let resumed = |then: Program| {
+        check_unchanged(
+            &BTreeMap::from([("one".to_owned(), then)]),
+            std::slice::from_ref(&server),
+            dir.path(),
+        )
+    };
+    resumed(began.clone()).unwrap();
+    let now = began.compiler.clone().unwrap();
+    for (then, named) in [
+        (Program { compiler: Some("rustc 1.0.0".to_owned()), ..began.clone() }, "rustc 1.0.0"),
+        (Program { compiler: None, ..began.clone() }, "unknown"),
+        (Program { flags: vec!["RUSTFLAGS=-Cdebuginfo=2".to_owned()], ..began }, "RUSTFLAGS=-Cdebuginfo=2"),
+    ] {
+        let refused = resumed(then).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("the compiler of server one or its flags changed since the run"),
+            "{refused}"
+        );
+        assert!(refused.contains(named) && refused.contains(&format!("now {now}")), "{refused}");
+        assert_eq!(refused.lines().count(), 1, "{refused}");
+    }
+    let unknown = Program { unknown: Some("it ran already".to_owned()), ..Program::default() };
+    resumed(unknown).expect("nothing is known of what was not built from sources here");
+}
