@@ -87,7 +87,8 @@ fn at_headline(run: &Run, is_open: bool) -> Picture {
     let note = if is_open {
         "What a server used and held at one moment of the window, medians over blocks, at the headline's rate."
     } else {
-        "What a server used and held at one moment of the window, medians over blocks, at the headline's load. A line that is not level says that the window was not steady."
+        "What a server used and held at one moment of the window, medians over blocks, at the headline's load. A line \
+         that is not level says that the window was not steady."
     };
     let column = |Workload { name, .. }: &Workload| {
         let level = run.plan.headline_level(name);
