@@ -3,6 +3,7 @@
 //! A row is one measured quantity over all servers. Rows come from one run or from several; the recommendations follow
 //! from them by [`RULES`] and by nothing else.
 
+use super::pooled::ends;
 use super::verdict::Better;
 use bench_stats::Estimate;
 
@@ -136,18 +137,12 @@ pub struct OneBuild {
 impl OneBuild {
     /// Of the smallest and the largest value of each run; `None` of no run.
     pub fn of(runs: &[(f64, f64)]) -> Option<Self> {
-        let whole = |of: &mut dyn Iterator<Item = &(f64, f64)>| {
-            let wider = |all: (f64, f64), run: &(f64, f64)| (all.0.min(run.0), all.1.max(run.1));
-            of.fold((f64::INFINITY, f64::NEG_INFINITY), wider)
-        };
-        let range = whole(&mut runs.iter());
-        let outside = runs.iter().enumerate().map(|(at, run)| {
-            let others =
-                whole(&mut runs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, run)| run));
-            (others.0 / run.0).max(run.1 / others.1).max(1.0) - 1.0
+        let range = ends(runs.iter().copied())?;
+        let outside = runs.iter().enumerate().filter_map(|(at, run)| {
+            let others = ends([&runs[..at], &runs[at + 1..]].concat().into_iter())?;
+            Some((others.0 / run.0).max(run.1 / others.1).max(1.0) - 1.0)
         });
-        let outside = (runs.len() > 1).then(|| outside.fold(0.0, f64::max));
-        (!runs.is_empty()).then_some(Self { range, outside })
+        Some(Self { range, outside: outside.max_by(f64::total_cmp) })
     }
 }
 

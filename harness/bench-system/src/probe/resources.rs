@@ -21,7 +21,7 @@ use crate::kernel_files::counted;
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceSample {
-    /// When, in milliseconds since the window's start.
+    /// When it had been read, in milliseconds since the window's start.
     pub t_ms: u64,
     /// CPU time in the program itself, in microseconds.
     pub user_us: Option<u64>,

@@ -9,10 +9,16 @@ use bench_model::results::{RunFolder, SUMMARY, kept};
 use crate::{on_all_processors, schema};
 use bench_model::config::ConfigDir;
 
-/// The newest kept run of a campaign. A reader's own runs are none: what they say is not known here.
+/// All kept runs of a campaign, oldest first. A reader's own runs are none: what they say is not known here.
+pub fn all(campaign: &str) -> Vec<PathBuf> {
+    let mut runs = kept(&ConfigDir::of_repository().0.join("../results")).unwrap();
+    runs.retain(|path| path.to_string_lossy().ends_with(&format!("Z-{campaign}")));
+    runs
+}
+
+/// The newest of them.
 pub fn newest(campaign: &str) -> Option<PathBuf> {
-    let of_campaign = |path: &PathBuf| path.to_string_lossy().ends_with(&format!("Z-{campaign}"));
-    kept(&ConfigDir::of_repository().0.join("../results")).unwrap().into_iter().rfind(of_campaign)
+    all(campaign).pop()
 }
 
 /// The report of a kept run, rendered from a copy of its folder. What is written next to it is as its schema says.

@@ -5,9 +5,10 @@ use std::fs;
 
 use bench_model::config::ConfigDir;
 use bench_model::figure::Figure;
-use bench_model::results::{RunFolder, kept};
+use bench_model::results::RunFolder;
 use bench_report::Run;
 
+use crate::kept::all;
 use crate::on_all_processors;
 
 /// The README on one line.
@@ -18,9 +19,7 @@ fn readme() -> String {
 
 /// All kept runs of a campaign.
 fn all_kept(campaign: &str) -> Vec<Run> {
-    let mut folders = kept(&ConfigDir::of_repository().0.join("../results")).unwrap();
-    folders.retain(|folder| folder.to_string_lossy().ends_with(&format!("Z-{campaign}")));
-    on_all_processors(&folders, |folder| Run::load(&RunFolder::open(folder).unwrap()).unwrap())
+    on_all_processors(&all(campaign), |folder| Run::load(&RunFolder::open(folder).unwrap()).unwrap())
 }
 
 /// CPU that three servers need for a request, as a run measured it, in units of jsonrpc-core's for a getBalance.
