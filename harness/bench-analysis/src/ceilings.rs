@@ -112,15 +112,15 @@ mod tests {
             took_s: 1.0,
             outcome: Outcome::ToolFailed { reason: format!("{rate}") },
         };
-        let found = ceilings(&[observation(1, LoadTool::Vegeta, 100), observation(2, LoadTool::Oha, 50)]);
+        let found = ceilings(&[observation(1, LoadTool::Vegeta, 100), observation(2, LoadTool::RpcLoad, 50)]);
         let none = |tool, rate| Ceiling { tool, held: None, not_held: Some(rate) };
-        assert_eq!(found, [none(LoadTool::Vegeta, 100), none(LoadTool::Oha, 50)]);
+        assert_eq!(found, [none(LoadTool::Vegeta, 100), none(LoadTool::RpcLoad, 50)]);
     }
 
     #[test]
     fn a_rate_is_held_where_one_of_its_windows_was() {
         let of = |windows: &[(u32, bool)]| {
-            let Ceiling { held, not_held, .. } = ceiling(LoadTool::Oha, windows.iter().copied());
+            let Ceiling { held, not_held, .. } = ceiling(LoadTool::RpcLoad, windows.iter().copied());
             (held, not_held)
         };
         assert_eq!(of(&[(50, true), (100, false), (100, true), (200, true)]), (Some(200), None));

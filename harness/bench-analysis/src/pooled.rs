@@ -145,7 +145,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// `getBlocks at 500`, with what is unusual of the load: `getBlocks at 500, by oha, from 2 load hosts`.
+    /// `getBlocks at 500`, with what is unusual of the load: `getBlocks at 500, by rpc-load, from 2 load hosts`.
     pub fn place(&self) -> String {
         let Self { workload, level, hosts, .. } = self;
         let mut place = at(workload, *level);

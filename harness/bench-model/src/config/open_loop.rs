@@ -172,17 +172,17 @@ mod tests {
 
     #[test]
     fn named_tools_send_every_rate() {
-        let open = Open { tools: vec![LoadTool::Vegeta, LoadTool::Oha], ..open() };
+        let open = Open { tools: vec![LoadTool::Vegeta, LoadTool::RpcLoad], ..open() };
         let levels = open.levels(|_| None);
         let tools: Vec<_> = levels.iter().map(|level| (level.rate.unwrap(), level.tool.name())).collect();
-        assert_eq!(tools, [(100, "vegeta"), (100, "oha"), (200, "vegeta"), (200, "oha")]);
+        assert_eq!(tools, [(100, "vegeta"), (100, "rpc-load"), (200, "vegeta"), (200, "rpc-load")]);
     }
 
     #[test]
     fn a_background_load_doubles_the_rates_unless_it_is_always_on() {
         let disturbed = |always| {
             let open = Open { background: Some(background(always)), ..open() };
-            let levels = open.levels(|_| Some(LoadTool::Oha));
+            let levels = open.levels(|_| Some(LoadTool::RpcLoad));
             levels.iter().map(|level| level.disturbed).collect::<Vec<_>>()
         };
         assert_eq!(disturbed(false), [false, true, false, true]);

@@ -140,8 +140,8 @@ fn rubbish_in_a_service_level_is_named() {
         ("shortfall = \"1%\"", "shortfall = \"1%\"\nmost_failed = 3", "most_failed"),
         ("shortfall = \"1%\"", "shortfall = \"1%\"\nservers = [\"nobody\"]", "slo.servers"),
         ("shortfall = \"1%\"", "shortfall = \"1%\"\nworkloads = [\"getNothing\"]", "slo.workloads"),
-        ("tool = \"oha\"", "tool = \"wrk\"", "tool"),
-        ("tool = \"oha\"", "tool = \"bombardier\"", "slo.tool"),
+        ("tool = \"rpc-load\"", "tool = \"unknown\"", "tool"),
+        ("tool = \"rpc-load\"", "tool = \"bombardier\"", "slo.tool"),
         ("\nconnections = 200", "\nconnections = 0", "slo.connections"),
         ("\nfrom = ", "\nfrom = 50 #", "slo.from"),
         ("\nfrom = ", "\nform = 7\nfrom = ", "form"),
@@ -224,7 +224,10 @@ fn rubbish_in_stages_is_named() {
         ),
     ];
     assert_campaign_refused("stages", &cases);
-    assert_campaign_refused("tools", &[("tools = [", "tools = [\"k6\", ", "field open.tools: k6")]);
+    assert_campaign_refused(
+        "coordinated-omission",
+        &[("tools = [", "tools = [\"k6\", ", "field open.tools: k6")],
+    );
 }
 
 /// The same for bounds.

@@ -25,16 +25,9 @@ pub enum Build {
         /// Whether that takes seconds, and not minutes.
         is_quick: bool,
     },
-    /// A crate, which takes minutes.
-    #[default]
-    Cargo,
     /// A package of this workspace, whose program is called as the tool. Cargo itself knows whether it is up to date.
+    #[default]
     Workspace,
-    /// Never built: a package of the system.
-    Package {
-        /// The command that installs it.
-        install: &'static str,
-    },
 }
 
 impl Build {
@@ -90,9 +83,6 @@ pub struct About {
     pub own_version: (&'static str, usize),
     /// How it is built.
     pub build: Build,
-    /// The package of this workspace whose program of that name prints its own record of the requests, where neither
-    /// the tool nor the harness reads that.
-    pub reader: Option<&'static str>,
 }
 
 /// What a load's requests hold.
@@ -230,8 +220,7 @@ pub trait Driver: Sync {
     /// It can't put that load on, the files can't be written, or a body has more than one line.
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation>;
 
-    /// The arguments that make it, or its [`About::reader`], print its own record of the requests, where only they can
-    /// read that.
+    /// The arguments that make it print its own record of the requests, where only it can read that.
     fn decoding(&self, _files: &Files) -> Option<Vec<String>> {
         None
     }

@@ -7,14 +7,12 @@ pub mod bombardier;
 pub mod k6;
 pub mod level;
 pub mod load_tool;
-pub mod oha;
 pub mod records;
 pub mod rpc_load;
 pub mod sample;
 pub mod sample_details;
 pub mod toolchain;
 pub mod vegeta;
-pub mod wrk;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,29 +29,22 @@ pub enum LoadTool {
     Bombardier,
     /// Open loop, one body a request in the order given.
     Vegeta,
-    /// Open loop at higher rates; draws its bodies at random from those given.
-    Oha,
     /// This workspace's own: closed or open loop.
     RpcLoad,
-    /// Closed loop, in C; for comparison.
-    Wrk,
     /// Users who come and go in stages, each of whom sends one request a second; and a closed loop.
     K6,
 }
 
 impl LoadTool {
     /// Every load tool; those of an open loop in the order in which they are tried.
-    pub const ALL: [Self; 6] =
-        [Self::Bombardier, Self::Vegeta, Self::Oha, Self::RpcLoad, Self::Wrk, Self::K6];
+    pub const ALL: [Self; 4] = [Self::Bombardier, Self::Vegeta, Self::RpcLoad, Self::K6];
 
     /// The table: each tool's module.
     pub fn driver(self) -> &'static dyn Driver {
         match self {
             Self::Bombardier => &bombardier::Bombardier,
             Self::Vegeta => &vegeta::Vegeta,
-            Self::Oha => &oha::Oha,
             Self::RpcLoad => &rpc_load::RpcLoad,
-            Self::Wrk => &wrk::Wrk,
             Self::K6 => &k6::K6,
         }
     }

@@ -1,7 +1,7 @@
 //! rpc-load, the load generator of this workspace (see load-generator/README.md): closed and open loops.
 //!
 //! What to know of it: its connections are established before its window begins. Request `i` of an open loop is due on
-//! connection `i mod connections` and waits for that one, where vegeta's and oha's take any that is free; so at the
+//! connection `i mod connections` and waits for that one, where vegeta's takes any that is free; so at the
 //! same load more of its requests wait, and it reports itself which part of a lag is its own. Over HTTP it sends bodies
 //! as they are and a request has succeeded when its status is 200, as with the other tools; where a campaign compares
 //! transports, each request has an id of its own over HTTP too, and its answer is found by it, so that the tool does

@@ -11,7 +11,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::LoadTool;
@@ -104,15 +104,6 @@ impl Tools {
         self.get(LoadTool::named(name).with_context(|| format!("there is no load tool {name:?}"))?)
     }
 
-    /// The program that prints one's own record of its requests: that tool, or its [`About::reader`].
-    ///
-    /// # Errors
-    /// The run was begun without the tool, or the program is gone.
-    pub fn reader(&self, tool: LoadTool) -> Result<PathBuf> {
-        let found = self.get(tool)?;
-        Ok(found.reader(tool, &self.pins)?.unwrap_or_else(|| found.path.clone()))
-    }
-
     /// Those of the open loop that are there.
     pub fn open_loop(&self) -> Vec<Tool> {
         LoadTool::of_open_loops().filter_map(|tool| self.found.get(&tool).cloned()).collect()
@@ -120,40 +111,22 @@ impl Tools {
 }
 
 impl Tool {
-    /// Finds a tool, or builds it, and so its reader. `tools` is the folder with the tools' pins.
+    /// Finds a tool, or builds it. `tools` is the folder with the tools' pins.
     ///
     /// # Errors
     /// One line: what is missing and what to install.
     pub fn find(tool: LoadTool, tools: &Path) -> Result<Self> {
-        let found = Self::find_or_build(tool, tools)?;
-        if let Some(package) = tool.can().reader {
-            let (root, workspace) = (cargo_root(tool, tools), workspace(tools));
-            let own = root.join("bin").join(package);
-            let there = found.reader(tool, tools).ok().flatten();
-            // Of one that was built here, cargo knows whether it is up to date.
-            if there.is_none_or(|path| path == own && workspace.join("Cargo.toml").is_file()) {
-                build::reader(tool, package, &root, &workspace)?;
-            }
-        }
-        Ok(found)
-    }
-
-    fn find_or_build(tool: LoadTool, tools: &Path) -> Result<Self> {
-        let About { name, variable, build, .. } = tool.can();
+        let build = tool.can().build;
         // Whether a program of this workspace is up to date, cargo knows.
         let is_final = |found: &Self| !matches!(build, Build::Workspace) || found.source != Source::Pinned;
-        if let Some(found) = Self::find_itself(tool, tools)?.filter(is_final) {
+        if let Some(found) = Self::find_built(tool, tools)?.filter(is_final) {
             return Ok(found);
         }
         match build {
             Build::Go { package, folder, .. } => {
                 build::go(tool, package, &tools.join(folder), &tools.join("bin"))?
             }
-            Build::Cargo => build::cargo(tool, &cargo_root(tool, tools))?,
             Build::Workspace => build::here(tool, &workspace(tools))?,
-            Build::Package { install } => {
-                bail!("no {name} on the PATH: install it ({install}), or set {variable}=path to it")
-            }
         }
         Self::pinned(tool, tools)
     }
@@ -161,38 +134,14 @@ impl Tool {
     /// Finds a tool that need not be built now.
     ///
     /// # Errors
-    /// What its environment variable names is not there, or it is there without its reader.
+    /// What its environment variable names is not there.
     pub fn find_built(tool: LoadTool, tools: &Path) -> Result<Option<Self>> {
-        let found = Self::find_itself(tool, tools)?;
-        found.as_ref().map(|found| found.reader(tool, tools)).transpose()?;
-        Ok(found)
-    }
-
-    /// The program that prints the tool's own record of its requests, where that is another: next to it, next to this
-    /// program where that is installed, on the `PATH`, or where it is built.
-    fn reader(&self, tool: LoadTool, tools: &Path) -> Result<Option<PathBuf>> {
-        let Some(name) = tool.can().reader else { return Ok(None) };
-        let built = cargo_root(tool, tools).join("bin").join(name);
-        let places = [Some(self.path.with_file_name(name)), installed(name), on_path(name), Some(built)];
-        let found = places.into_iter().flatten().find(|path| path.is_file());
-        let missing = || {
-            let (tool, path) = (tool.name(), self.path.display());
-            format!(
-                "no {name}, which reads the results of {tool}, next to {path} or on the PATH; build it: just tools \
-                 {tool}"
-            )
-        };
-        found.with_context(missing).map(Some)
-    }
-
-    fn find_itself(tool: LoadTool, tools: &Path) -> Result<Option<Self>> {
         if let Some(found) = Self::foreign(tool)? {
             return Ok(Some(found));
         }
         let is_built = match tool.can().build {
             Build::Go { folder, .. } => is_built(&built_at(tool, tools), &tools.join(folder)),
-            Build::Cargo | Build::Workspace => built_at(tool, tools).is_file(),
-            Build::Package { .. } => false,
+            Build::Workspace => built_at(tool, tools).is_file(),
         };
         is_built.then(|| Self::pinned(tool, tools)).transpose()
     }
@@ -201,9 +150,7 @@ impl Tool {
     fn pinned(tool: LoadTool, tools: &Path) -> Result<Self> {
         let version = match tool.can().build {
             Build::Go { package, folder, .. } => pinned_version(package, &tools.join(folder))?,
-            Build::Cargo | Build::Workspace | Build::Package { .. } => {
-                format!("v{}", tool.can().version)
-            }
+            Build::Workspace => format!("v{}", tool.can().version),
         };
         Self::at(built_at(tool, tools), tool, version, Source::Pinned)
     }
@@ -240,7 +187,6 @@ impl Tool {
 fn built_at(tool: LoadTool, tools: &Path) -> PathBuf {
     match tool.can().build {
         Build::Go { .. } => tools.join("bin").join(tool.name()),
-        Build::Cargo | Build::Package { .. } => cargo_root(tool, tools).join("bin").join(tool.name()),
         Build::Workspace => workspace(tools).join("target/release").join(tool.name()),
     }
 }
@@ -275,11 +221,6 @@ fn is_built(path: &Path, pins: &Path) -> bool {
     ["go.mod", "go.sum"].into_iter().all(|source| built_after(source) == Some(true))
 }
 
-/// Where a crate's programs are installed: a folder a version, so that none is taken for another.
-fn cargo_root(tool: LoadTool, tools: &Path) -> PathBuf {
-    tools.join("bin").join(format!("{}-{}", tool.name(), tool.can().version))
-}
-
 fn pinned_version(package: &str, pins: &Path) -> Result<String> {
     let path = pins.join("go.mod");
     let text = bench_system::text_files::read(&path)?;
@@ -296,9 +237,7 @@ fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
         .with_context(|| format!("can't start {}; is it a program?", path.display()))?;
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    // Debian's packages name themselves first: debian/4.1.0-4.
-    let word =
-        said.split_whitespace().nth(word).and_then(|word| word.rsplit('/').next()).unwrap_or("unknown");
+    let word = said.split_whitespace().nth(word).unwrap_or("unknown");
     if word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()) {
         return Ok(word.to_owned());
     }

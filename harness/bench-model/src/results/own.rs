@@ -291,10 +291,9 @@ mod tests {
     fn names_of_tools_output_are_known() {
         for name in [
             "0001-b1-actix-getBalance-c3.json",
-            "12345-b12-a-b-r5-oha.hosts",
+            "12345-b12-a-b-r5-rpc-load.hosts",
             "in-process-b1-a.ndjson",
             "bombardier.template",
-            "wrk.lua",
             "k6.js",
         ] {
             assert!(is_tool_output(name), "{name}");

@@ -240,6 +240,6 @@ pub(super) fn by_hand(run: &Run, servers: &str) -> String {
         Some((what, command.unwrap_or_else(|| mix(workload))))
     });
     let load = "and put the load of a row on it. The tools' own reports count from the send (vegeta) or from the \
-        intended send (oha); `just tools oha` builds them and says where they are.";
+        intended send (rpc-load); `just tools rpc-load` builds it and says where it is.";
     two_terminals(run, servers, load, loads.into_iter().chain(background))
 }

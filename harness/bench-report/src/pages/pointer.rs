@@ -115,7 +115,7 @@ mod tests {
     fn summary() -> Value {
         json!({ "cells": [
             { "server": "a", "connections": 125, "rate": { "value": 0.5432, "interval": [0.51, 0.56] } },
-            { "server": "b", "connections": 125, "tool": "oha", "p99": 1230.0 },
+            { "server": "b", "connections": 125, "tool": "vegeta", "p99": 1230.0 },
             { "server": "b", "connections": 125, "share": 0.503, "name": "x" },
         ], "left": 12345 })
     }
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(said("/cells[server=a,connections=125]/rate ratio"), "0.54 [0.51, 0.56]");
         assert_eq!(said("/cells[server=a]/rate/value ratio"), "0.54");
         assert_eq!(said("/cells/0/rate/interval .1"), "[0.5, 0.6]");
-        assert_eq!(said("/cells[server=b,tool=oha]/p99 us"), "1.23 ms");
+        assert_eq!(said("/cells[server=b,tool=vegeta]/p99 us"), "1.23 ms");
         assert_eq!(said("/cells[server=b,tool=null]/share percent"), "50 %");
         assert_eq!(said("/cells[server=b,tool=null]/name text"), "x");
         assert_eq!(said("/cells[server=b,tool!=null]/p99 us"), "1.23 ms");

@@ -376,10 +376,11 @@ mod tests {
         let (plan, _) = run::resolve(&config, "smoke").unwrap();
         assert_eq!(needed(&plan, &[]), [LoadTool::Bombardier], "that of its closed loops");
         let level = |tool| Level { connections: 8, rate: Some(50), tool, ..Level::default() };
-        for (chosen, other) in [(LoadTool::Vegeta, LoadTool::Oha), (LoadTool::Oha, LoadTool::Vegeta)] {
+        for (chosen, other) in [(LoadTool::Vegeta, LoadTool::RpcLoad), (LoadTool::RpcLoad, LoadTool::Vegeta)]
+        {
             let plan = Plan { rates: vec![level(chosen)], ..plan.clone() };
             assert_eq!(needed(&plan, &[]), [LoadTool::Bombardier, chosen]);
-            let found = needed(&plan, &[tool(LoadTool::Vegeta), tool(LoadTool::Oha)]);
+            let found = needed(&plan, &[tool(LoadTool::Vegeta), tool(LoadTool::RpcLoad)]);
             assert!(found.contains(&chosen) && found.contains(&other), "{found:?}");
         }
     }

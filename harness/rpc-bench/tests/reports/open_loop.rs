@@ -140,29 +140,29 @@ fn a_background_load_shows_as_a_ratio() {
 
 #[test]
 fn tools_that_disagree_are_reported() {
-    let plan = plan(Open { tools: vec![LoadTool::Vegeta, LoadTool::Oha], ..open(&[1_000]) });
+    let plan = plan(Open { tools: vec![LoadTool::Vegeta, LoadTool::RpcLoad], ..open(&[1_000]) });
     let summary = summary(&plan, |trial| {
-        let slower = if trial.tool == LoadTool::Oha { 1.3 } else { 1.0 };
+        let slower = if trial.tool == LoadTool::RpcLoad { 1.3 } else { 1.0 };
         at_rate(trial, 10.0, 200.0 * slower * wobble(trial), 0.0)
     });
     let reported: Vec<(LoadTool, bool)> =
         summary.agreement.iter().map(|found| (found.level.tool, found.holds() == Some(true))).collect();
-    let (vegeta, oha) = ((LoadTool::Vegeta, true), (LoadTool::Oha, false));
-    assert_eq!(reported, [vegeta, vegeta, oha, oha]);
+    let (vegeta, rpc_load) = ((LoadTool::Vegeta, true), (LoadTool::RpcLoad, false));
+    assert_eq!(reported, [vegeta, vegeta, rpc_load, rpc_load]);
 }
 
 #[test]
 fn the_wire_separates_tool_and_server() {
-    let tools = vec![LoadTool::Vegeta, LoadTool::Oha, LoadTool::Bombardier];
+    let tools = vec![LoadTool::Vegeta, LoadTool::RpcLoad, LoadTool::Bombardier];
     let plan = plan(Open { tools, ..open(&[1_000]) });
     let report = |seen: bool| {
         let dir = tempfile::tempdir().unwrap();
         let gave = |trial: &Trial| {
             let (from_send_us, p50_us) = match trial.tool {
                 LoadTool::Vegeta => (180.0, 70.0),
-                LoadTool::Oha => (120.0, 72.0),
+                LoadTool::RpcLoad => (120.0, 72.0),
                 LoadTool::Bombardier => (260.0, 200.0),
-                LoadTool::RpcLoad | LoadTool::Wrk | LoadTool::K6 => unreachable!("it is not among the tools"),
+                LoadTool::K6 => unreachable!("it is not among the tools"),
             };
             let mut sample = at_rate(trial, 10.0, from_send_us * wobble(trial), 0.0);
             let unseen = Wire::Unseen { reason: "can't start tcpdump".to_owned() };
@@ -182,8 +182,8 @@ fn the_wire_separates_tool_and_server() {
         assert_ne!(cells[10], "-", "from the send: {row}");
     }
     for said in [
-        "**oha against vegeta**, actix-web + hand-written JSON-RPC, getBalance at 1,000/s: its median is 60.1 µs \
-         shorter. On the wire the server answers it 2.00 µs later; oha itself adds 48.2 µs, vegeta 110 µs: mostly the \
+        "**rpc-load against vegeta**, actix-web + hand-written JSON-RPC, getBalance at 1,000/s: its median is 60.1 µs \
+         shorter. On the wire the server answers it 2.00 µs later; rpc-load itself adds 48.2 µs, vegeta 110 µs: mostly the \
          tools' own work.",
         "**bombardier against vegeta**, actix-web + hand-written JSON-RPC, getBalance at 1,000/s: its median is 80.2 \
          µs longer. On the wire the server answers it 130 µs later; bombardier itself adds 60.5 µs, vegeta 110 µs: \

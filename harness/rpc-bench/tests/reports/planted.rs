@@ -12,7 +12,7 @@ use crate::kept::newest;
 use crate::on_all_processors;
 
 /// One campaign for each way in which trials become figures.
-const CAMPAIGNS: [&str; 18] = [
+const CAMPAIGNS: [&str; 15] = [
     "batches",
     "calibrate",
     "connections",
@@ -24,12 +24,9 @@ const CAMPAIGNS: [&str; 18] = [
     "isolation",
     "original",
     "quick",
-    "recovery",
     "sizes",
-    "slo",
     "soak",
     "stages",
-    "tools",
     "why",
 ];
 

@@ -122,7 +122,7 @@ impl Prepared {
 
     fn stdout(&self) -> PathBuf {
         let driver = self.order.tool.driver();
-        let prints_later = driver.about().reader.is_none() && driver.decoding(&self.files).is_some();
+        let prints_later = driver.decoding(&self.files).is_some();
         if prints_later { self.path("stdout") } else { self.files.printed.clone() }
     }
 
@@ -315,7 +315,7 @@ impl Runner<'_> {
         sampled.map_err(|error| prepared.failed(&error))
     }
 
-    /// Lets the tool, or its reader, print its own record of the requests, and reads that.
+    /// Lets the tool print its own record of the requests, and reads that.
     fn decode(
         &self,
         prepared: &Prepared,
@@ -323,11 +323,10 @@ impl Runner<'_> {
         read: impl FnOnce(&mut dyn Read) -> Result<Reading>,
     ) -> Result<Reading> {
         let name = prepared.order.tool.name();
-        let program = self.tools.reader(prepared.order.tool)?;
-        let own_name = program.file_name().unwrap_or_default().display();
+        let program = &self.tools.get(prepared.order.tool)?.path;
         let stderr = Scratch(prepared.path("decode.stderr"));
         let output = Output { stdout: None, stderr: &stderr.0 };
-        let mut decoder = Owned::spawn(&program, args, &output, Placement::Free)?;
+        let mut decoder = Owned::spawn(program, args, &output, Placement::Free)?;
         let mut printed = decoder.stdout().with_context(|| format!("{name} has no output"))?;
         let reading = read(&mut printed);
         if reading.is_err() {
@@ -337,7 +336,7 @@ impl Runner<'_> {
         let ended = decoder.wait(TOOL_GRACE, self.interrupt)?;
         let ended_well = ended.is_some_and(|status| status.success());
         let said = || last_line(&stderr.0).unwrap_or_else(|| "it said nothing".to_owned());
-        ensure!(ended_well, "{own_name} can't read the results of {name}: {}", said());
+        ensure!(ended_well, "{name} can't read its own results: {}", said());
         reading
     }
 

@@ -265,8 +265,8 @@ fn load_tools_are_an_axis() {
         assert_eq!((of(tool, 4), of(tool, 8)), (2, 2), "each server once");
     }
     let rates = "workloads = [\"getBalance\"]\n[open]\nconnections = 8\nrates = [100]\n[axes]\nserver = [\"legacy\"]\n\
-        tool = [\"vegeta\", \"oha\"]\n";
-    assert_eq!(campaign(rates).unwrap().open.unwrap().tools, [LoadTool::Vegeta, LoadTool::Oha]);
+        tool = [\"vegeta\", \"rpc-load\"]\n";
+    assert_eq!(campaign(rates).unwrap().open.unwrap().tools, [LoadTool::Vegeta, LoadTool::RpcLoad]);
     for (wrong, named) in [
         (closed.replace("bombardier", "vegeta"), "field tool: vegeta sends at rates alone"),
         (closed.replace("bombardier", "ab"), "axes.tool: there is no load tool \"ab\"; there are bombardier"),

@@ -1,6 +1,5 @@
 //! The real tools of the open loop, against the control server, a stopped one and none.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -11,7 +10,7 @@ use crate::run::Truths;
 use crate::subject::Subject;
 use bench_model::config::ConfigDir;
 use bench_model::load::OpenWindow;
-use bench_model::load::toolchain::{Source, Tool, Tools};
+use bench_model::load::toolchain::{Tool, Tools};
 use bench_model::plan::Plan;
 use bench_model::results::RunFolder;
 use bench_system::cargo::without_own_package;
@@ -198,8 +197,7 @@ fn a_stream_that_ends_early_says_so() {
         let (sample, _) =
             fixture.run_load(tool, &load, Bodies::Stream(&mut bodies), &subject.target).unwrap();
         assert_eq!(open(&sample).intended, 100);
-        // oha draws from the bodies, and sends in its overtime too.
-        assert!((30..=33).contains(&sample.succeeded), "{tool:?}: {sample:?}");
+        assert_eq!(sample.succeeded, 30, "{tool:?}: {sample:?}");
         assert_eq!(sample.failed[records::EXHAUSTED], 100 - sample.succeeded, "{tool:?}: {sample:?}");
 
         let mut none = std::iter::empty();
@@ -219,9 +217,8 @@ fn a_server_that_is_not_there_is_refused_connections() {
     with_each(|tool, fixture| {
         let ended = fixture.run_load(tool, &load(100, 500, 500), Bodies::One(BODY), &target);
         match (tool, ended) {
-            (LoadTool::Oha | LoadTool::RpcLoad, Err(Outcome::ToolFailed { reason })) => {
-                // oha keeps no times of failures, so that there is no latency at all; rpc-load begins no window without
-                // a connection.
+            (LoadTool::RpcLoad, Err(Outcome::ToolFailed { reason })) => {
+                // It begins no window without a connection.
                 assert!(reason.to_lowercase().contains("connection refused"), "{reason}");
             }
             (_, Ok((sample, _))) => {
@@ -232,40 +229,6 @@ fn a_server_that_is_not_there_is_refused_connections() {
             (_, Err(outcome)) => panic!("{tool:?}: {outcome:?}"),
         }
     });
-}
-
-/// A script leaves what the real oha 1.16.0 wrote; the program that reads it is the real one.
-#[test]
-fn what_oha_writes_is_read_by_the_program_next_to_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let (path, reader) = (dir.path().join("oha"), dir.path().join("oha-records"));
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let database = workspace.join("load-generator/oha-records/tests/fixtures/oha-1.16.0-clean.db");
-    let json = workspace.join("harness/bench-model/tests/fixtures/oha-1.16.0-clean.json");
-    let text = format!(
-        "#!/bin/sh -e\nwhile test \"$1\" != --db-url; do shift; done\ncp '{}' \"$2\"\ncat '{}'\n",
-        database.display(),
-        json.display()
-    );
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let (name, version) = ("oha".to_owned(), "1.16.0".to_owned());
-    let oha = Tool { path, name, version, source: Source::Environment, sha256: String::new() };
-    let fixture = Fixture::with(Tools::of([(LoadTool::Oha, oha)], dir.path()));
-    let (load, target) = (load(40, 500, 2_000), Target::http("127.0.0.1:1"));
-    let run = || fixture.run_load(LoadTool::Oha, &load, Bodies::One(BODY), &target);
-
-    symlink(built("oha-records"), &reader).unwrap();
-    let (sample, _) = run().unwrap();
-    assert_eq!((sample.succeeded, sample.failures(), open(&sample).intended), (21, 0, 21));
-    assert!(fixture.kept(LoadTool::Oha, "json").is_file(), "what it printed is kept");
-    assert!(!fixture.kept(LoadTool::Oha, "answered").exists());
-
-    fs::remove_file(&reader).unwrap();
-    symlink("/bin/false", &reader).unwrap();
-    let failed = run().unwrap_err();
-    let says = |reason: &str| reason.contains("can't read the results of oha");
-    assert!(matches!(&failed, Outcome::ToolFailed { reason } if says(reason)), "{failed:?}");
 }
 
 #[test]
