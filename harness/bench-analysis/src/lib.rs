@@ -4,7 +4,6 @@
 pub mod agreement;
 pub mod answer;
 pub mod block_counts;
-pub mod boxed;
 pub mod calibration;
 mod caveats;
 pub mod ceilings;
@@ -25,7 +24,6 @@ pub mod open_loop;
 pub mod original;
 pub mod pooled;
 pub mod search;
-pub mod sizes;
 pub mod slo;
 pub mod soak;
 mod summary;

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::boxed::{Boxed, is_answer};
 use super::cell::{Cell, cell};
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
@@ -14,7 +13,6 @@ use super::latency::{fewest_requests, latency_course, quantiles};
 use super::observed::{Observed, grouped, middle_of, valid};
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
-use super::sizes::SizesSummary;
 use super::slo::SloSummary;
 use super::soak::{Soak, soaks};
 use super::threshold::ThresholdSummary;
@@ -29,7 +27,7 @@ use bench_stats::Estimate;
 
 /// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
 /// meaning or goes.
-pub const SUMMARY_VERSION: u32 = 5;
+pub const SUMMARY_VERSION: u32 = 6;
 
 /// What a run showed.
 #[skip_serializing_none]
@@ -89,14 +87,9 @@ pub struct Summary {
     pub threshold: Option<ThresholdSummary>,
     /// The highest rates that servers sustain under a service level. None where that was not searched.
     pub slo: Option<SloSummary>,
-    /// Connections that were held in boxes of limited memory.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub boxed: Vec<Boxed>,
     /// What carried packets between load tools and servers, where the campaign makes networks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carriers: Vec<Carrier>,
-    /// Servers in boxes, box by box.
-    pub sizes: Option<SizesSummary>,
     /// What the campaign's views show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<Shown>,
@@ -168,8 +161,7 @@ pub fn summarize(
     let judged = Comparisons::new(campaign, &levels, trials, &observed);
     let done = observations.iter().map(|observation| observation.trial.number).collect();
     let comparisons = judged.comparisons();
-    let has_failed = |observation: &&Observation| !is_answer(campaign, &observation.outcome);
-    let failed: Vec<FailedTrial> = observations.iter().filter(has_failed).filter_map(failed_trial).collect();
+    let failed: Vec<FailedTrial> = observations.iter().filter_map(failed_trial).collect();
     let arms = arms(campaign);
     let mut cells = Vec::new();
     let mut bounds = Vec::new();

@@ -114,6 +114,8 @@ figures! {
     LeftRequests = "left by their user", Number;
     /// Processors that the load tool used in its busiest twentieth of the window.
     BusiestClientCores = "processors of the load tool at its busiest", Number;
+    /// Part of the periods of the server's `cpu_quota` in which it was used up, from 0 to 1.
+    ThrottledShare = "share of periods without processor time left", Share;
 }
 
 impl Figure {

@@ -71,9 +71,6 @@ pub const ENVIRONMENT: &str = "environment.json";
 /// See [`SLO`].
 pub const SLO_PLAN: &str = "slo.json";
 
-/// The folder inside a run's folder of the trials in boxes.
-pub const SIZES: &str = "sizes";
-
 /// The file that only a why run's folder has.
 pub const WHY: &str = "why.json";
 

@@ -10,7 +10,7 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, crossed, duets, invalid_trials, open_loop, original, reference, sections, sizes, slo, soak,
+    Run, answer, crossed, duets, invalid_trials, open_loop, original, reference, sections, slo, soak,
     threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
@@ -55,8 +55,7 @@ pub fn so_far(run: &Run) -> String {
         return first + &works(run);
     }
     let searched = known(run.summary.threshold.as_ref(), "", |found| threshold::headline(run, found))
-        + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found))
-        + &sizes::headline(run);
+        + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found));
     if !run.has_sweep() {
         return first + &searched;
     }
@@ -126,8 +125,7 @@ pub(super) fn compares_nothing(run: &Run) -> bool {
 /// What a run shows that compares nothing.
 fn works(run: &Run) -> String {
     let failed = run.failed().count();
-    let killed = run.killed_in_boxes();
-    let measured = run.observed() - failed - killed;
+    let measured = run.observed() - failed;
     let answers = match failed {
         0 if reference::is_counted(run) => {
             "Everything works; the lines above say how answers compare.".to_owned()
@@ -146,14 +144,7 @@ fn works(run: &Run) -> String {
     };
     let measured =
         format!("{} trials were measured, each once, so nothing is compared.", count(measured as u64));
-    let boxes = (killed > 0).then(|| {
-        format!(
-            "In {} trials the kernel killed a server in its box: \"How many connections fit in a box\" says at which \
-             numbers.",
-            count(killed as u64)
-        )
-    });
-    bullets([answers, measured].into_iter().chain(boxes))
+    bullets([answers, measured])
 }
 
 /// The compared pairs of a sweep at the headline's loads, each with its comparison where there is one.

@@ -4,7 +4,6 @@
 
 mod already_running;
 mod answer;
-mod boxed;
 pub mod calibration;
 mod causes;
 mod charts;
@@ -30,7 +29,6 @@ mod ratio_terms;
 mod reference;
 mod searches;
 mod sections;
-mod sizes;
 mod slo;
 mod soak;
 mod tables;
@@ -49,9 +47,7 @@ use bench_analysis::{
 };
 use bench_model::config::Server;
 use bench_model::plan::Plan;
-use bench_model::results::{
-    CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, SUMMARY, THRESHOLD, pretty,
-};
+use bench_model::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, SUMMARY, THRESHOLD, pretty};
 use bench_model::workload::Workload;
 
 use charts::Drawn;
@@ -98,10 +94,7 @@ impl Run {
         summary.crossed = crossed(&plan, &summary.comparisons, &observations);
         summary.threshold = searched.as_ref().map(bench_analysis::threshold::read).transpose()?;
         summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
-        summary.boxed = bench_analysis::boxed::boxed(&plan, &observations);
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
-        // The part of a run that has the trials knows the boxes, too.
-        summary.sizes = folder.inside(SIZES).map(|inner| bench_analysis::sizes::read(&inner)).transpose()?;
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
@@ -175,7 +168,7 @@ impl Run {
     /// Why there is not a single figure although trials were measured, where none is: all of them are invalid. It is no
     /// shortcoming of the servers, which answered.
     pub fn has_no_figure(&self) -> Option<String> {
-        let is_searched = self.searched_on.is_some() || self.slo_on.is_some() || self.summary.sizes.is_some();
+        let is_searched = self.searched_on.is_some() || self.slo_on.is_some();
         let mut cells = self.parts().flat_map(|part| &part.summary.cells);
         let invalid = self.invalid().count();
         let is_bare = !is_searched && invalid > 0 && cells.all(|cell| cell.completed == 0);
@@ -186,11 +179,6 @@ impl Run {
         })
     }
 
-    /// Trials that ended because connections did not fit in a box: an answer, and neither measured nor failed.
-    pub fn killed_in_boxes(&self) -> usize {
-        self.summary.boxed.iter().flat_map(|of| &of.levels).map(|level| level.killed).sum()
-    }
-
     /// Trials that were measured and count nowhere, in the sweep and in the runs inside it.
     pub fn invalid(&self) -> impl Iterator<Item = &InvalidTrial> {
         self.parts().flat_map(|part| &part.summary.invalid)
@@ -198,15 +186,12 @@ impl Run {
 
     /// Trials that are known to be needed and have not run.
     pub fn left(&self) -> usize {
-        self.parts().map(|part| part.summary.left).sum::<usize>()
-            + sizes::not_begun(self)
-            + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.left)
+        self.parts().map(|part| part.summary.left).sum()
     }
 
     /// Trials that have an observation.
     pub fn observed(&self) -> usize {
-        self.parts().map(|part| part.summary.observed).sum::<usize>()
-            + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.trials)
+        self.parts().map(|part| part.summary.observed).sum()
     }
 
     /// The workloads whose figures it shows; others are background loads.
@@ -302,7 +287,7 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Vec<Drawn> {
     let pictures = charts::run::pictures(run).into_iter().chain(answer::chart(run));
-    let pictures = pictures.chain(boxed::chart(run)).chain(sizes::pictures(run)).chain(views::pictures(run));
+    let pictures = pictures.chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery::chart(run)), ("slo.svg", charts::slo::chart(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect()

@@ -7,8 +7,8 @@ use super::format::{at, available, bullets, bytes, known, list, ratio, sections}
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, hosts, network, open_loop,
-    original, ratio_terms, reference, sizes, slo, soak, threshold, views,
+    Run, already_running, answer, causes, charts, commands, crossed, duets, hosts, network, open_loop,
+    original, ratio_terms, reference, slo, soak, threshold, views,
 };
 use bench_analysis::{Uncounted, grouped};
 use bench_model::config::Placement;
@@ -51,7 +51,6 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         main(open_loop::sections(run)),
         main(threshold::section(run)),
         main(slo::section(run)),
-        main(sizes::section(run)),
         if has_terms { folded(ratio_terms::section(run)) } else { String::new() },
         folded(distrust(run)),
         folded(failed(run)),
@@ -63,14 +62,9 @@ pub fn markdown(run: &Run, brief: bool) -> String {
 /// The report of a campaign that sends nothing: it has no rate and no latency.
 fn of_held(run: &Run) -> String {
     let campaign = &run.plan.campaign;
-    // How many fit in a box is the answer where there are boxes.
-    let headline = known(run.summary.boxed.is_empty().then(|| views::headline(run)), "", |headline| {
-        format!("## Headline\n\n{headline}")
-    });
     sections([
         format!("# Benchmark report: {}\n\n{}\n\n{}", campaign.name, campaign.why, headline::warnings(run)),
-        boxed::section(run),
-        headline,
+        format!("## Headline\n\n{}", views::headline(run)),
         views::sections(run),
         folded(failed(run)),
         folded(environment(run)),
@@ -224,8 +218,7 @@ fn failed(run: &Run) -> String {
     let table = Columns::written(&["trial", "block", "server", "request", "why"], 4, failed.chain(invalid));
     let mut out = "## What failed\n\n".to_owned();
     if run.failed().next().is_none() {
-        let observed = run.observed() - run.killed_in_boxes();
-        let but = if run.killed_in_boxes() > 0 { " and whose server was not killed in its box" } else { "" };
+        let observed = run.observed();
         let answers = match (reference::is_counted(run), run.knows_whole_answers()) {
             (true, _) => "and each server answered before and after each window",
             (false, true) => "and each server's answer was the true one before and after each window",
@@ -234,7 +227,7 @@ fn failed(run: &Run) -> String {
                  states of it; the rest of it was not compared"
             }
         };
-        let _ = writeln!(out, "Nothing: all {observed} trials that ran{but} were measured, {answers}.");
+        let _ = writeln!(out, "Nothing: all {observed} trials that ran were measured, {answers}.");
     }
     if run.invalid().next().is_some() {
         out += "\nInvalid trials were measured and count nowhere, because the machine spoiled them.\n\n";

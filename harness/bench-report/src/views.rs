@@ -8,7 +8,8 @@ use super::Run;
 use super::charts::{self, Picture};
 use super::columns::Columns;
 use super::format::{
-    bullets, bytes, count, dash, estimate, known, list, percent, ratio, significant, thousands, time_us,
+    bullets, bytes, count, dash, distinct, estimate, known, list, percent, ratio, significant, thousands,
+    time_us,
 };
 use bench_analysis::views::{Panel, Point, Series, Shown, behind};
 use bench_model::config::{Along, words_of};
@@ -167,8 +168,42 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
     format!("## {}\n\n{picture}{}{lines}\n{}", view.title, table(run, shown), notes)
 }
 
+/// A table of two axes: a row for each figure of a series, and a column for each value of x. Cells hold ratios where
+/// the view has `over`.
+fn grid(run: &Run, shown: &Shown) -> String {
+    let view = &shown.view;
+    let places = distinct(points(shown).map(|point| at(shown, point)));
+    let figures = || view.figure.iter().copied();
+    let rows = series(shown).flat_map(|(panel, series)| figures().map(move |figure| (panel, series, figure)));
+    let has_panels = shown.panels.iter().any(|panel| !panel.name.is_empty());
+    let value = |point: &Point, figure: Figure| {
+        let failed = match point.failed_requests {
+            0 => String::new(),
+            failed => format!(", {} failed", count(failed)),
+        };
+        let value = match view.over.is_empty() {
+            true => point.figures.get(&figure).map(|value| estimate(*value, writer(figure))),
+            false => point.ratios.get(&figure).map(|value| ratio(*value)),
+        };
+        value.map_or_else(|| "-".to_owned(), |value| value.replace(NO_INTERVAL, "") + &failed)
+    };
+    Columns::of(2 + usize::from(has_panels), rows)
+        .with_numbers_last()
+        .column_if(has_panels, panels(run, shown), |(panel, ..)| panel.name.clone())
+        .column(axis(run, &view.series), |(_, series, _)| series.label.clone())
+        .column("figure", |(.., figure)| words(run, *figure))
+        .columns(places.iter().map(|place| (place, place)), |(_, series, figure), place| {
+            let point = series.points.iter().find(|point| at(shown, point) == **place);
+            point.map_or_else(|| "-".to_owned(), |point| value(point, *figure))
+        })
+        .markdown()
+}
+
 fn table(run: &Run, shown: &Shown) -> String {
     let view = &shown.view;
+    if view.grid {
+        return grid(run, shown);
+    }
     let has_panels = shown.panels.iter().any(|panel| !panel.name.is_empty());
     let behind = Along::named(&view.x).as_ref().and_then(behind);
     let text_columns = 2 + usize::from(has_panels) + usize::from(behind.is_some());

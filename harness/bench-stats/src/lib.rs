@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use binomial::binomial_interval;
 pub use group_sequential::{blocks_for, nominal_level};
 pub use inversion::Ranked;
-pub use line::{Line, Weighted, line, line_residual, reached, slope};
+pub use line::{Line, Weighted, line, line_residual, slope};
 pub use multiplicity::{FAMILY_ERROR, Judged, holm, holm_once};
 pub use paired::{least_count, standard_error};
 pub use random_effects::{LEAST_RUNS, RandomEffects, RunEstimate, random_effects};

@@ -66,33 +66,6 @@ fn alike(points: &[(f64, f64)]) -> Vec<Weighted> {
     points.iter().map(|(x, y)| Weighted { x: *x, y: *y, weight: 1.0 }).collect()
 }
 
-/// The line through points that count alike, and where it reaches `level`: the place, and the interval of places at
-/// which one more point may lie at that height, with an error of `error`, where distances from the line are independent
-/// and normal: inverse prediction by Student's t (Draper and Smith, Applied Regression Analysis, 3rd ed., 3.2). No
-/// interval where the slope may be zero. `None` as of [`line`], and where the line does not rise.
-pub fn reached(points: &[(f64, f64)], level: f64, error: f64) -> Option<(Line, Estimate)> {
-    let line = line(&alike(points))?;
-    let Line { intercept, slope } = line;
-    if slope <= 0.0 {
-        return None;
-    }
-    let count = points.len() as f64;
-    let mean = points.iter().map(|(x, _)| x).sum::<f64>() / count;
-    let spread: f64 = points.iter().map(|(x, _)| (x - mean).powi(2)).sum();
-    let rest = line_residual(points)?;
-    let degrees = points.len() - 2;
-    let t = student::two_sided_point(error, degrees);
-    let noise = t * t * rest / degrees as f64;
-    // Places u from the mean with (rise - slope u)^2 = noise (1 + 1/n + u^2 / spread), a quadratic equation.
-    let rise = level - (intercept + slope * mean);
-    let square = slope * slope - noise / spread;
-    let constant = rise * rise - noise * (1.0 + 1.0 / count);
-    let root = ((rise * slope).powi(2) - square * constant).max(0.0).sqrt();
-    let end = |root: f64| mean + (rise * slope + root) / square;
-    let interval = (square > 0.0).then(|| (end(-root), end(root)));
-    Some((line, Estimate { value: (level - intercept) / slope, interval }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,27 +83,6 @@ mod tests {
             "{low} {high}"
         );
         assert_eq!(slope(&points[..2], 0.05), None);
-    }
-
-    /// The definition of the interval: at its ends the level is as far from the line as one more point may be.
-    #[test]
-    fn a_level_is_reached_where_one_more_point_may_lie() {
-        let points = [(1.0, 2.1), (2.0, 3.9), (3.0, 6.2), (4.0, 7.8), (5.0, 10.1)];
-        let (line, Estimate { value, interval }) = reached(&points, 30.0, 0.05).unwrap();
-        assert!((line.slope - 1.99).abs() < 1e-9 && (value - (30.0 - 0.05) / 1.99).abs() < 1e-9, "{line:?}");
-        let (low, high) = interval.unwrap();
-        assert!(low < value && value < high, "{low} {value} {high}");
-        // Student's t of 3 degrees of freedom, as published; the points' mean is 3 and their spread 10.
-        let rest: f64 = points.iter().map(|(x, y)| (y - 0.05 - 1.99 * x).powi(2)).sum();
-        for end in [low, high] {
-            let may = 3.182_446_305 * (rest / 3.0 * (1.2 + (end - 3.0) * (end - 3.0) / 10.0)).sqrt();
-            let is = (30.0 - 0.05 - 1.99 * end).abs();
-            assert!((is - may).abs() < 1e-6, "{is} {may}");
-        }
-        let flat = [(1.0, 1.0), (2.0, 3.0), (3.0, 1.0), (4.0, 3.0)];
-        assert_eq!(reached(&flat, 30.0, 0.05).unwrap().1.interval, None, "the slope may be zero");
-        assert_eq!(reached(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)], 30.0, 0.05), None, "it falls");
-        assert_eq!(reached(&points[..2], 30.0, 0.05), None);
     }
 
     fn at(x: f64, y: f64, weight: f64) -> Weighted {

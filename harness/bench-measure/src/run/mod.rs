@@ -11,7 +11,6 @@ mod remedies;
 pub mod requirements;
 pub mod running_server;
 mod search;
-mod sizes;
 mod slo;
 pub mod soak;
 mod stage;
@@ -145,7 +144,7 @@ fn drawn(campaign: &Campaign, servers: &[Server]) -> Vec<Trial> {
 /// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only. Users in
 /// stages have one each.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    let has_closed_loop = campaign.has_closed_loop() && campaign.stages.is_none() || campaign.sizes.is_some();
+    let has_closed_loop = campaign.has_closed_loop() && campaign.stages.is_none();
     let repeats_bodies = campaign.tools().all(|tool| tool.can().repeats_bodies) && campaign.duets.is_none();
     if !has_closed_loop || repeats_bodies {
         return Ok(());
@@ -229,7 +228,7 @@ fn begin_inside(run: &RunFolder, name: &str, plan: &Plan, tools: &Tools, command
 
 /// Runs what is left of a run, in folders inside it where it has parts: its duets, which say the most in the least
 /// time, then the loads of the headline, then the rest of its sweep, the remedies of what failed in it, its searches
-/// for thresholds and for rates, and those in boxes. Where the campaign compares its headline alone, `so_far` is called
+/// for thresholds and for rates. Where the campaign compares its headline alone, `so_far` is called
 /// with the folder at the duets' first interim analysis, and before what only completes the answer.
 pub fn carry_out(
     folder: &RunFolder,
@@ -250,8 +249,7 @@ pub fn carry_out(
     stage.sweep(&so_far)?;
     stage.try_remedies()?;
     threshold::carry_out(&stage)?;
-    slo::carry_out(&stage)?;
-    sizes::carry_out(&stage)
+    slo::carry_out(&stage)
 }
 
 /// A request for a server's arguments where nothing is measured: the first workload's.
@@ -265,9 +263,7 @@ fn opening(plan: &Plan) -> Result<Opening> {
 /// # Errors
 /// One line: what may not be limited here, or which build or preparation failed.
 pub fn build(plan: &Plan) -> Result<()> {
-    let Campaign { name, sizes, .. } = &plan.campaign;
-    requirements::check_limits(plan, name)?;
-    sizes.iter().try_for_each(|sizes| requirements::check_limits(&sizes::part(plan, sizes), name))?;
+    requirements::check_limits(plan, &plan.campaign.name)?;
     if let Some(server) = plan.servers.iter().find(|server| server.checkout.is_some()) {
         bail!(
             "the program of {} is another commit's and gone by now; begin again with gate --base-rev",

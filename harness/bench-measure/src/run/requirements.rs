@@ -225,7 +225,6 @@ fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
         ),
         ("open.stall", campaign.open.as_ref().is_some_and(|open| open.stall.is_some())),
         ("settings of an [[arm]]", !server.overrides.is_empty()),
-        ("[sizes]", campaign.sizes.is_some()),
     ];
     if let Some((what, _)) = changes.iter().find(|(_, is_requested)| *is_requested) {
         bail!("{place}: runs already, and {what} would change it; leave one of them out");

@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use super::layouts::Layouts;
 use super::{
-    Axes, CampaignArm, Environment, Except, Open, Percent, Placement, Sizes, Slo, Stages, Threshold, Tuning,
-    View,
+    Axes, CampaignArm, Environment, Except, Open, Percent, Placement, Slo, Stages, Threshold, Tuning, View,
 };
 use crate::figure::Figure;
 use crate::load::{Level, LoadTool};
@@ -141,9 +140,6 @@ pub struct Campaign {
     /// Users who come and go in stages: the load of its connections, in place of a closed loop without a pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Stages>,
-    /// Every server in boxes of several sizes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sizes: Option<Sizes>,
 }
 
 fn default_margin() -> Percent {
@@ -253,7 +249,6 @@ impl Campaign {
             pass: Vec::new(),
             threshold: None,
             slo: None,
-            sizes: None,
             ..self.clone()
         }
     }
@@ -307,8 +302,7 @@ impl Campaign {
     pub fn tools(&self) -> impl Iterator<Item = LoadTool> {
         let closed = if self.has_closed_loop() { self.closed_loop_tools() } else { &[] };
         let open = self.open.iter().flat_map(|open| open.tools.iter().copied());
-        let sizes = self.sizes.iter().map(|_| self.tool);
-        closed.iter().copied().chain(open).chain(sizes)
+        closed.iter().copied().chain(open)
     }
 
     /// The same with those of a background load and of a search for rates.

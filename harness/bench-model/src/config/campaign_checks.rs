@@ -24,8 +24,8 @@ impl Campaign {
         let check =
             |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
         self.arms.iter().try_for_each(check)?;
-        // A search needs no sweep, and so no blocks; trials in boxes are no sweep of the campaign's own.
-        let searches = self.threshold.is_some() || self.slo.is_some() || self.sizes.is_some();
+        // A search needs no sweep, and so no blocks.
+        let searches = self.threshold.is_some() || self.slo.is_some();
         let has_sweep = !searches || !self.connections.is_empty();
         if has_sweep && self.open.is_none() {
             distinct("connections", &self.connections)?;
@@ -74,7 +74,6 @@ impl Campaign {
         self.slo.iter().try_for_each(|slo| slo.check(self))?;
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
         self.check_hold()?;
-        self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
         self.check_layouts(searches)
     }
 
@@ -98,7 +97,7 @@ impl Campaign {
         ensure!(
             !has_other_parts && self.open.is_none() && !self.hold && self.remedy_trials == 0,
             "field layouts: they are drawn for closed loops and duets alone; leave it out, or leave out hold, \
-             remedy_trials, [open], [threshold], [slo] and [sizes]"
+             remedy_trials, [open], [threshold] and [slo]"
         );
         Ok(())
     }

@@ -21,7 +21,6 @@ mod searches;
 mod server;
 mod server_settings;
 mod servers_file;
-mod sizes;
 mod stages;
 mod variants;
 mod view;
@@ -53,7 +52,6 @@ pub use ready::{Ready, ReadyCall, ReadyLine, RunningAt};
 pub use searches::{Slo, Threshold};
 pub use server::{Build, COLOURS, InProcess, Server, Upstream, Version};
 pub use server_settings::{Described, Environment, Place, Placeholders, Placement, Tuning};
-pub use sizes::{Offer, Prices, SizedBox, Sizes};
 pub use stages::{Ramp, Stages};
 pub use variants::Choice;
 use variants::Variants;
@@ -179,12 +177,6 @@ impl ConfigDir {
                 false => campaign.expand(&self.known()?.1)?,
             }
             campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
-            if let Some(sizes) = &mut campaign.sizes
-                && sizes.prices.is_none()
-            {
-                // Kept with the run, so that its report needs no other file.
-                sizes.prices = Some(self.prices()?);
-            }
             campaign.check()
         })
     }
@@ -205,11 +197,6 @@ impl ConfigDir {
         name.clone_into(&mut pool.name);
         pool.template = pool.template.map(|template| self.0.join(template));
         Ok(pool)
-    }
-
-    /// What boxes cost.
-    pub fn prices(&self) -> Result<Prices> {
-        Ok(read_toml(&self.0.join("prices.toml"), |prices: &mut Prices| prices.check())?.0)
     }
 
     /// The calibration, and its text.

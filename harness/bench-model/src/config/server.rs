@@ -251,7 +251,7 @@ impl Server {
     }
 
     /// Its arguments without these placeholders and their flags.
-    pub(super) fn args_without(&self, names: &[&str]) -> Vec<String> {
+    fn args_without(&self, names: &[&str]) -> Vec<String> {
         let mut args: Vec<String> = Vec::new();
         for arg in &self.args {
             match placeholder(arg).filter(|(_, name)| names.contains(name)) {

@@ -52,6 +52,9 @@ pub struct View {
     pub fit: Option<Fit>,
     /// What arithmetic allows the first figure to be, such as `connections * batch / round_trip`; see [`Formula`].
     pub bound: Option<Formula>,
+    /// Whether the values of x stand side by side, a column for each, in a table with a row for each figure of a series.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub grid: bool,
     /// A sentence above those that the report writes itself.
     pub headline: Option<String>,
 }

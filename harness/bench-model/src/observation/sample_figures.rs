@@ -78,6 +78,7 @@ impl Sample {
             }
             Figure::Requests => requests,
             Figure::LeftRequests => load.staged.as_ref()?.left as f64,
+            Figure::ThrottledShare => self.limited?.throttled_share()?,
             Figure::BusiestClientCores => load.staged.as_ref()?.busiest_cores?,
             Figure::ToolUs => load.open?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
         })

@@ -1,7 +1,7 @@
 //! A chart inside a web page: the SVG file's drawing, with a name and a description.
 
 use super::svg::{drawing, escaped};
-use super::{Chart, Forest, Heat, Plot, Row};
+use super::{Chart, Forest, Plot, Row};
 use crate::format::{joined, list};
 
 /// The chart as an element of a page with the style of [`page_style`](super::page_style). `id` is one that the page has
@@ -35,9 +35,6 @@ fn row(row: &Row) -> String {
         Row::Bars(bars) => format!("Bars of {}.", named(bars.names.iter().map(|(name, _)| name))),
         Row::Forest(Forest { names, columns }) => {
             format!("Ratios of {} for {}.", named(columns.iter().map(|column| &column.title)), named(names))
-        }
-        Row::Heat(Heat { names, columns }) => {
-            format!("A heat map of {} by {}.", named(columns.iter().map(|(title, _)| title)), named(names))
         }
     }
 }

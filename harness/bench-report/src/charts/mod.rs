@@ -4,8 +4,6 @@
 //! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. It is light or
 //! dark, as its reader prefers ([`palette`]).
 
-mod boxed;
-mod heat;
 pub(super) mod inline;
 mod named_rows;
 mod original;
@@ -24,8 +22,6 @@ mod svg;
 pub(super) mod view;
 mod why;
 
-pub(super) use boxed::chart as boxed;
-pub(super) use heat::{Heat, Tile};
 use palette::COLOURS;
 pub(super) use power::power;
 pub(super) use ratios::{picture as ratios, pooled};
@@ -86,7 +82,6 @@ pub(super) enum Row {
     Plot(Plot),
     Bars(Bars),
     Forest(Forest),
-    Heat(Heat),
 }
 
 impl Row {
@@ -99,11 +94,6 @@ impl Row {
     pub fn bars(names: Vec<(String, bool)>, columns: Vec<(String, Vec<Bar>)>) -> Self {
         Self::Bars(Bars { names, columns, sizes: (15.0, 7.0), has_axis: false })
     }
-}
-
-/// A chart of one heat map.
-pub(super) fn heat_chart(title: String, heat: Heat) -> Chart {
-    Chart { title, rows: vec![Row::Heat(heat)], ..Chart::default() }
 }
 
 /// Ratios with their intervals: a row for each name, a column for each figure, all on one logarithmic scale around 1.

@@ -36,7 +36,6 @@ pub(super) fn drawing(chart: &Chart, attributes: &str, before: impl FnOnce(&str)
             Row::Plot(plot) => page.plot(plot),
             Row::Bars(bars) => page.bars(bars),
             Row::Forest(forest) => page.forest(forest),
-            Row::Heat(heat) => page.heat(heat),
         }
     }
     page.legend(&chart.legend);

@@ -44,7 +44,6 @@ impl Tab {
             "Soak" => Self::Resources,
             "Where it starts to fail"
             | "Why it fails"
-            | "Sizes"
             | "The highest rate under a service level"
             | "Recovery" => Self::Thresholds,
             "Why"

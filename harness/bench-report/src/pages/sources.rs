@@ -14,7 +14,7 @@ use crate::pooled::{self, PooledRuns};
 use crate::why::WhyRun;
 use bench_model::config::Server;
 use bench_model::provenance;
-use bench_model::results::{RATES_FOLDER, RunFolder, SIZES, SLO, SUMMARY, THRESHOLD, unpack_stages};
+use bench_model::results::{RATES_FOLDER, RunFolder, SLO, SUMMARY, THRESHOLD, unpack_stages};
 
 /// A folder of runs, and what was read of it.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Sources {
             let (plan, mut programs) = (folder.plan()?, folder.conditions()?.programs);
             // A run that only searches or calibrates rates, or has its trials in boxes, has a folder inside its own
             // that says what they ran. In boxes servers have other names there.
-            for inner in [THRESHOLD, SLO, SIZES, RATES_FOLDER].iter().filter_map(|name| folder.inside(name)) {
+            for inner in [THRESHOLD, SLO, RATES_FOLDER].iter().filter_map(|name| folder.inside(name)) {
                 let (inside, ran) = (inner.plan()?.servers, inner.conditions()?.programs);
                 for server in &plan.servers {
                     let mut same = inside.iter().filter(|other| other.build == server.build);

@@ -33,25 +33,6 @@ impl Size {
         quota.into_iter().chain(set).chain(memory).collect::<Vec<_>>().join(", ")
     }
 
-    /// A name for it that a file may have: `0.5cpu-64MiB`.
-    pub fn key(&self) -> String {
-        let quota = self.cpu_quota.map(|Cpus(milli)| format!("{}cpu", f64::from(milli) / 1e3));
-        let set = self.cpuset.map(|set| format!("set{}", set.to_string().replace(',', "_")));
-        let memory = self.memory_max.map(|memory| memory.to_string());
-        quota.into_iter().chain(set).chain(memory).collect::<Vec<_>>().join("-")
-    }
-
-    /// Processors' time that it has for each second: its quota, or its processors where there are fewer; `None` without
-    /// either.
-    pub fn cpus(&self) -> Option<f64> {
-        let quota = self.cpu_quota.map(|cpus| cpus.value());
-        let set = self.cpuset.map(|Cpuset(mask)| f64::from(mask.count_ones()));
-        match (quota, set) {
-            (Some(quota), Some(set)) => Some(quota.min(set)),
-            (quota, set) => quota.or(set),
-        }
-    }
-
     pub(super) fn controllers(&self) -> Vec<Controller> {
         let cpu = self.cpu_quota.map(Controller::Cpu);
         let (cpuset, memory) = (self.cpuset.map(Controller::Cpuset), self.memory_max.map(Controller::Memory));
@@ -215,8 +196,6 @@ mod tests {
         assert_eq!(size.memory_max, Some(MemoryMax(64 << 20)));
         assert_eq!(toml::to_string(&size).unwrap(), text);
         assert_eq!(size.words(), "1.5 CPUs, CPUs 0-1,3, 64 MiB");
-        assert_eq!(size.key(), "1.5cpu-set0-1_3-64MiB");
-        assert_eq!(size.cpus(), Some(1.5));
         assert_eq!(toml::from_str::<Size>("cpu_quota = 1").unwrap().words(), "1 CPU");
     }
 

@@ -70,7 +70,7 @@ impl Cgroup {
             let fields: Vec<&str> = controllers.iter().map(|controller| controller.field()).collect();
             fs::create_dir(&path).with_context(|| {
                 format!(
-                    "field {}: can't make the cgroup {}; run as root, or delegate it to this user (docs/SIZES.md \
+                    "field {}: can't make the cgroup {}; run as root, or delegate it to this user (docs/USING.md \
                      says how)",
                     fields.join(", "),
                     path.display()

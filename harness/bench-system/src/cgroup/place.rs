@@ -126,7 +126,7 @@ impl System {
         found.cloned().with_context(|| {
             format!(
                 "field {}: no group from {} up shares out {}, and this user may not let one; run as root, or delegate \
-                 the controllers (docs/SIZES.md says how)",
+                 the controllers (docs/USING.md says how)",
                 fields.join(", "),
                 own.display(),
                 names.join(" and ")

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod bench;
-mod boxed;
+mod boxes;
 mod calibrate;
 mod causes;
 mod distance;
@@ -21,7 +21,6 @@ mod own_service;
 mod reached;
 mod record;
 mod references;
-mod sizes;
 mod slo;
 mod stages;
 mod stores;

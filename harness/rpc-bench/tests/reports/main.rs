@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod answer;
-mod boxed;
 mod calibration;
 mod charts;
 mod crossed;
@@ -26,7 +25,6 @@ mod read_only;
 mod samples;
 mod schema;
 mod several_runs;
-mod sizes;
 mod soak;
 mod stages;
 mod summary;

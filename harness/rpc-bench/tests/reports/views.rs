@@ -131,6 +131,29 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
 }
 
 #[test]
+fn a_grid_has_a_column_for_each_value_of_x() {
+    let view =
+        "[[view]]\ntitle = \"By batch\"\nfigure = [\"p50_us\", \"p99_us\"]\nx = \"batch\"\ngrid = true\n";
+    let (report, ..) = reported(&axes().replace("[environment]", &format!("{view}[environment]")));
+    let grid = rows(&report, "By batch");
+    let values = ["one call in a message", "batches of 10", "batches of 100"];
+    assert_eq!(grid[0][1..7], [&["transport", "server", "figure"][..], &values].concat());
+    // Two figures of two servers over two transports.
+    assert_eq!(grid.len() - 2, 8);
+    let of = |transport, server, figure| {
+        &grid.iter().find(|row| row[1..4] == [transport, server, figure]).unwrap()[4..]
+    };
+    let slow = of("over HTTP", "jsonrpc-core", "p99");
+    assert!(slow[0].starts_with("1.00 ms") && slow[2].starts_with("2.98 ms"), "{slow:?}");
+    assert_eq!(of("over WebSocket", "jsonrpsee", "p50")[2], "-", "it was left out");
+    let over = view.replace("grid = true", "grid = true\nover = { batch = 1 }");
+    let (report, ..) = reported(&axes().replace("[environment]", &format!("{over}[environment]")));
+    let ratios = rows(&report, "By batch");
+    assert!(ratios.iter().any(|row| row[4] == "-" && row[6].starts_with("2.98 [")), "{ratios:?}");
+    assert!(report.contains(", 3 failed |"), "{report}");
+}
+
+#[test]
 fn a_run_is_shown_by_other_views_without_another_measurement() {
     let dir = tempfile::tempdir().unwrap();
     let folder = measured(dir.path(), &axes());

@@ -55,7 +55,7 @@ pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
 
 /// Every connection count and rate of a campaign, by its field. Each host gets at least one.
 fn divided(campaign: &Campaign) -> Vec<(&'static str, u32)> {
-    let Campaign { open, slo, threshold, sizes, warmup_connections, connections, .. } = campaign;
+    let Campaign { open, slo, threshold, warmup_connections, connections, .. } = campaign;
     let all = |field, amounts: &[u32]| amounts.iter().map(|amount| (field, *amount)).collect::<Vec<_>>();
     let mut found = all("connections", connections);
     found.extend(warmup_connections.map(|amount| ("warmup_connections", amount)));
@@ -65,10 +65,5 @@ fn divided(campaign: &Campaign) -> Vec<(&'static str, u32)> {
     }
     found.extend(slo.iter().flat_map(|slo| [("slo.connections", slo.connections), ("slo.from", slo.from)]));
     found.extend(threshold.iter().map(|threshold| ("threshold.from", threshold.from)));
-    if let Some(sizes) = sizes {
-        found.push(("sizes.connections", sizes.connections));
-        found.push(("sizes.closed_connections", sizes.closed_connections));
-        found.extend(all("sizes.rates", &sizes.rates));
-    }
     found
 }
