@@ -52,6 +52,8 @@ pub enum Outcome {
     HttpStatus(u16),
     /// No answer of JSON-RPC, or one with another id, or not to every call of the batch.
     Malformed,
+    /// What came can't be read as an answer of the transport: why.
+    Unreadable(&'static str),
     /// The connection ended before the answer.
     ConnectionLost,
     /// It was due, and no slot became free before the window was over.
@@ -69,6 +71,7 @@ impl std::fmt::Display for Outcome {
             Self::RpcError(code) => write!(f, "error {code}"),
             Self::HttpStatus(status) => write!(f, "HTTP {status}"),
             Self::Malformed => f.write_str("malformed answer"),
+            Self::Unreadable(why) => write!(f, "answer that can't be read: {why}"),
             Self::ConnectionLost => f.write_str("connection lost"),
             Self::NotSent => f.write_str("not sent"),
             Self::Interrupted => f.write_str("interrupted"),
@@ -81,7 +84,7 @@ impl std::fmt::Display for Outcome {
 pub enum Message {
     /// The answer to the request with this number.
     Answer(u64, Outcome),
-    /// A notification, of a subscription for instance.
+    /// A notification or a call of the server, of a subscription for instance.
     Notification,
     /// Nothing that names a request: how a request ended that this is the only possible answer to.
     Unmatched(Outcome),
@@ -89,7 +92,9 @@ pub enum Message {
 
 #[derive(Deserialize)]
 struct Answer<'a> {
-    id: Option<u64>,
+    /// A server may number calls of its own, by texts too.
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     error: Option<Fault>,
@@ -102,6 +107,13 @@ struct Fault {
     code: i64,
 }
 
+impl Answer<'_> {
+    /// The id, where it can be one of ours.
+    fn id(&self) -> Option<u64> {
+        self.id?.get().parse().ok()
+    }
+}
+
 /// A result of null is a result.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
@@ -110,6 +122,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 impl Call {
     /// A JSON-RPC call, with an id or without.
     fn parse(text: &str) -> Result<Self> {
+        ensure!(!text.starts_with('['), "it is an array: give a call a line, and --batch for arrays");
         let members: BTreeMap<String, &RawValue> =
             serde_json::from_str(text).context("it is no JSON object")?;
         ensure!(members.get("method").is_some_and(|name| name.get().starts_with('"')), "it has no method");
@@ -145,6 +158,18 @@ impl Expected {
     }
 }
 
+/// The text of a file. A byte order mark, which editors of Windows write, is not in it.
+///
+/// # Errors
+/// It can't be read, or is no UTF-8.
+pub fn read_text(file: &Path) -> Result<String> {
+    let bytes = std::fs::read(file).with_context(|| format!("can't read {}", file.display()))?;
+    let is_utf_16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+    ensure!(!is_utf_16, "{}: it is UTF-16; write it as UTF-8", file.display());
+    let text = String::from_utf8(bytes).with_context(|| format!("{}: it is no UTF-8", file.display()))?;
+    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
+}
+
 /// The lines of a text that are not empty, each parsed; the error names the line.
 fn lines<T>(text: &str, name: &str, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -165,7 +190,7 @@ impl Bodies {
         let expected = match expected {
             None => Vec::new(),
             Some(file) if Path::new(file).is_file() => {
-                let text = std::fs::read_to_string(file).with_context(|| format!("can't read {file}"))?;
+                let text = read_text(Path::new(file))?;
                 lines(&text, file, Expected::parse)?
             }
             Some(text) => {
@@ -216,14 +241,17 @@ impl Bodies {
         let Ok(answers) = serde_json::from_str::<Vec<Answer<'_>>>(text) else {
             return Message::Unmatched(Outcome::Malformed);
         };
-        let Some(first) = answers.iter().find_map(|answer| answer.id) else {
+        if answers.iter().any(|answer| answer.method.is_some()) {
+            return Message::Notification;
+        }
+        let Some(first) = answers.iter().find_map(Answer::id) else {
             return Message::Unmatched(Outcome::Malformed);
         };
         let number = first / self.batch;
         let mut seen = vec![false; self.batch as usize];
         let mut outcome = Outcome::Answered;
         for answer in &answers {
-            let place = answer.id.and_then(|id| id.checked_sub(number * self.batch));
+            let place = answer.id().and_then(|id| id.checked_sub(number * self.batch));
             match place.and_then(|place| seen.get_mut(place as usize)) {
                 Some(seen) if !*seen => *seen = true,
                 _ => return Message::Answer(number, Outcome::Malformed),
@@ -237,16 +265,16 @@ impl Bodies {
     }
 
     fn single(&self, answer: &Answer<'_>) -> Message {
-        match answer.id {
+        match answer.id() {
+            _ if answer.method.is_some() => Message::Notification,
             // One error for a whole batch has no id of its own.
             Some(id) if self.batch == 1 => Message::Answer(id, self.outcome(answer)),
-            None if answer.method.is_some() => Message::Notification,
             _ => Message::Unmatched(answer.error.as_ref().map_or(Outcome::Malformed, Fault::outcome)),
         }
     }
 
     fn outcome(&self, answer: &Answer<'_>) -> Outcome {
-        match (answer.result, &answer.error, answer.id) {
+        match (answer.result, &answer.error, answer.id()) {
             (None, Some(fault), _) => fault.outcome(),
             (Some(result), None, Some(id)) => {
                 // One for all has place 0 whatever the id.
@@ -296,6 +324,27 @@ mod tests {
     }
 
     #[test]
+    fn a_file_may_begin_with_a_byte_order_mark_and_is_utf_8() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("calls.jsonl");
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            read_text(&path).map_err(|error| format!("{error:#}"))
+        };
+        assert_eq!(read(b"\xef\xbb\xbf{}"), Ok("{}".to_owned()));
+        for (bytes, why) in
+            [(&b"\xff\xfe{\0"[..], "UTF-16"), (b"\xfe\xff\0{", "UTF-16"), (b"\xe4", "no UTF-8")]
+        {
+            assert!(read(bytes).unwrap_err().contains(why));
+        }
+        let batch = Bodies::new("[{\"method\":\"a\"}]", "FILE", None, 1).unwrap_err();
+        assert_eq!(
+            format!("{batch:#}"),
+            "FILE, line 1: it is an array: give a call a line, and --batch for arrays"
+        );
+    }
+
+    #[test]
     fn an_answer_has_its_requests_number_and_an_outcome() {
         let bodies = bodies(r#"{"method":"a"}"#, Some(r#"{"x":1,"y":[null]}"#), 1);
         let read = |text: &str| bodies.read(text);
@@ -309,7 +358,12 @@ mod tests {
         assert_eq!(read(r#"{"id":9}"#), Message::Answer(9, Outcome::Malformed));
         let fault = r#"{"id":null,"error":{"code":-32700,"message":"no"}}"#;
         assert_eq!(read(fault), Message::Unmatched(Outcome::RpcError(-32700)));
-        assert_eq!(read(r#"{"method":"slotNotification","params":{}}"#), Message::Notification);
+        for id in ["", r#""id":null,"#, r#""id":9,"#, r#""id":"9","#, r#""id":{"a":[9]},"#] {
+            let call = format!(r#"{{{id}"method":"slotNotification","params":{{}}}}"#);
+            assert_eq!(read(&call), Message::Notification, "{call}");
+        }
+        let other = Message::Unmatched(Outcome::Malformed);
+        assert_eq!(read(r#"{"id":"9","result":{"x":1,"y":[null]}}"#), other, "the id of another client");
         assert_eq!(read("hello"), Message::Unmatched(Outcome::Malformed));
     }
 

@@ -159,7 +159,7 @@ async fn establish(worker: &Rc<Worker>) -> Result<Box<Messages>, String> {
             let config = config.max_message_size(None).max_frame_size(Some(MOST_FRAME));
             let request = plan.target.url.as_str().into_client_request();
             let mut request = request.map_err(|error| format!("handshake: {error}"))?;
-            let headers = plan.target.headers.filled().map_err(|error| error.to_string())?;
+            let headers = plan.target.headers().map_err(|error| error.to_string())?;
             request.headers_mut().extend(headers);
             match client_async_with_config(request, socket, Some(config)).await {
                 Ok((socket, _)) => Ok(Box::new(Messages::websocket(socket))),
@@ -169,7 +169,7 @@ async fn establish(worker: &Rc<Worker>) -> Result<Box<Messages>, String> {
             }
         }
         Transport::Http => Ok(Box::new(Messages::http(socket, worker.clone()))),
-        Transport::Ipc => Ok(Box::new(Messages::lines(socket))),
+        Transport::Ipc => Ok(Box::new(Messages::json(socket))),
     }
 }
 
@@ -245,7 +245,7 @@ impl Reconnecting {
                     requests.reconnected(worker.now_ns());
                     return Some(connection);
                 }
-                Err(_) => stats.failed_reconnects += 1,
+                Err(kind) => *stats.failed_reconnects.entry(kind).or_default() += 1,
             }
         }
     }

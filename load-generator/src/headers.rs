@@ -14,9 +14,9 @@ impl Headers {
     /// One is none, or the environment lacks what it names.
     pub fn parse(texts: &[String]) -> Result<Self> {
         let parse = |text: &String| {
+            // What is secret is not to be shown, and without a colon all of it may be.
             let (name, value) =
-                text.split_once(':').with_context(|| format!("--header {text}: give NAME: VALUE"))?;
-            // What is secret is not to be shown.
+                text.split_once(':').context("--header: one has no colon; give NAME: VALUE")?;
             let context = || format!("--header {name}: no header may be so");
             Ok((HeaderName::try_from(name.trim()).with_context(context)?, value.trim().to_owned()))
         };

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::Result;
 use bytes::{BufMut, BytesMut};
 use header_values::TOKEN_LASTS;
-use http::header::{CONNECTION, CONTENT_TYPE, HOST};
+use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use tokio_util::codec::{Decoder, Encoder};
 
@@ -83,9 +83,8 @@ impl KeptHead {
     /// The environment lacks what a header names.
     pub fn new(target: &Target) -> Result<Self> {
         let mut headers = HeaderMap::new();
-        headers.insert(HOST, target.authority.clone());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.extend(target.headers.filled()?);
+        headers.extend(target.headers()?);
         let mut text = format!("POST {} HTTP/1.1\r\n", target.path).into_bytes();
         for (name, value) in &headers {
             for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {

@@ -5,6 +5,7 @@ pub mod bodies;
 mod connect;
 pub mod headers;
 mod http;
+mod json_stream;
 mod messages;
 pub mod options;
 pub mod output;

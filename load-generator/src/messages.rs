@@ -1,5 +1,5 @@
-//! A connection: one task, which reads answers, sends what may be sent, and writes all of that at once. Over WebSocket and as
-//! lines on a Unix socket answers come in any order; over HTTP only one request is in flight.
+//! A connection: one task, which reads answers, sends what may be sent, and writes all of that at once. Over WebSocket and on
+//! a Unix socket answers come in any order; over HTTP only one request is in flight.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -10,13 +10,15 @@ use futures_util::{SinkExt, StreamExt};
 use http::StatusCode;
 use tokio::time::Sleep;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_util::codec::{Framed, LinesCodec};
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_util::codec::Framed;
 
-use crate::answers::Answer;
+use crate::answers::{Answer, Unreadable};
 use crate::bodies::Outcome;
 use crate::connect::{Reconnecting, Socket};
 use crate::http::Http;
+use crate::json_stream::JsonStream;
 use crate::requests::{Requests, Turn};
 use crate::worker::{Alarm, Worker};
 
@@ -27,6 +29,8 @@ pub enum End {
     Finished,
     /// The connection is of no more use.
     Lost,
+    /// The same, because of what came: why it is no answer.
+    Unreadable(&'static str),
 }
 
 /// What divides a connection's bytes into messages.
@@ -34,8 +38,8 @@ pub enum End {
 pub enum Messages {
     /// Frames of a WebSocket.
     WebSocket(WebSocketStream<Socket>),
-    /// Lines, as the Unix sockets of nodes have them.
-    Lines(Framed<Socket, LinesCodec>),
+    /// JSON after JSON, as the Unix sockets of nodes have it.
+    Json(Framed<Socket, JsonStream>),
     /// HTTP/1.1 with keep-alive.
     Http(Framed<Socket, Http>),
 }
@@ -55,9 +59,9 @@ impl Messages {
         Self::WebSocket(socket)
     }
 
-    /// Of any length, a line each.
-    pub fn lines(socket: Socket) -> Self {
-        Self::Lines(Framed::new(socket, LinesCodec::new()))
+    /// Of any length; those that are sent are a line each.
+    pub fn json(socket: Socket) -> Self {
+        Self::Json(Framed::new(socket, JsonStream::default()))
     }
 
     /// HTTP/1.1 with keep-alive.
@@ -65,28 +69,28 @@ impl Messages {
         Self::Http(Framed::new(socket, Http::new(worker)))
     }
 
-    /// The next message; `Err` where the connection is lost.
+    /// The next message; `Err` where the connection is lost, or brought what can't be read.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, End>> {
-        fn next<T>(
-            polled: Poll<Option<Result<T, impl Sized>>>,
+        fn next<T, E>(
+            polled: Poll<Option<Result<T, E>>>,
             received: impl Fn(T) -> Received,
+            end: impl Fn(&E) -> End,
         ) -> Poll<Result<Received, End>> {
-            polled.map(|next| next.and_then(Result::ok).map(received).ok_or(End::Lost))
+            polled.map(|next| {
+                next.map_or(Err(End::Lost), |next| next.map(received).map_err(|error| end(&error)))
+            })
         }
         match self {
-            Self::WebSocket(socket) => next(socket.poll_next_unpin(cx), Received::Message),
-            Self::Lines(lines) => {
-                next(lines.poll_next_unpin(cx), |line| Received::Message(Message::text(line)))
-            }
-            Self::Http(answers) => next(answers.poll_next_unpin(cx), Received::Answer),
+            Self::WebSocket(socket) => next(socket.poll_next_unpin(cx), Received::Message, end_of_websocket),
+            Self::Json(values) => next(values.poll_next_unpin(cx), Received::Message, |_| End::Lost),
+            Self::Http(answers) => next(answers.poll_next_unpin(cx), Received::Answer, end_of_http),
         }
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         match self {
             Self::WebSocket(socket) => socket.poll_ready_unpin(cx).map_err(|_| End::Lost),
-            // Of any type that can be a line.
-            Self::Lines(lines) => SinkExt::<String>::poll_ready_unpin(lines, cx).map_err(|_| End::Lost),
+            Self::Json(lines) => lines.poll_ready_unpin(cx).map_err(|_| End::Lost),
             Self::Http(requests) => requests.poll_ready_unpin(cx).map_err(|_| End::Lost),
         }
     }
@@ -94,7 +98,7 @@ impl Messages {
     fn start_send(&mut self, text: String) -> Result<(), End> {
         match self {
             Self::WebSocket(socket) => socket.start_send_unpin(Message::text(text)).map_err(|_| End::Lost),
-            Self::Lines(lines) => lines.start_send_unpin(text).map_err(|_| End::Lost),
+            Self::Json(lines) => lines.start_send_unpin(text).map_err(|_| End::Lost),
             Self::Http(requests) => requests.start_send_unpin(text).map_err(|_| End::Lost),
         }
     }
@@ -102,9 +106,24 @@ impl Messages {
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         match self {
             Self::WebSocket(socket) => socket.poll_flush_unpin(cx).map_err(|_| End::Lost),
-            Self::Lines(lines) => SinkExt::<String>::poll_flush_unpin(lines, cx).map_err(|_| End::Lost),
+            Self::Json(lines) => lines.poll_flush_unpin(cx).map_err(|_| End::Lost),
             Self::Http(requests) => requests.poll_flush_unpin(cx).map_err(|_| End::Lost),
         }
+    }
+}
+
+fn end_of_http(error: &std::io::Error) -> End {
+    let why = error.get_ref().and_then(|inner| inner.downcast_ref::<Unreadable>());
+    why.map_or(End::Lost, |Unreadable(why)| End::Unreadable(why))
+}
+
+fn end_of_websocket(error: &Error) -> End {
+    match error {
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => End::Lost,
+        Error::Protocol(_) => End::Unreadable("a frame that WebSocket does not allow"),
+        Error::Utf8(_) => End::Unreadable("a text that is no UTF-8"),
+        Error::Capacity(_) => End::Unreadable("a message that is too long"),
+        _ => End::Lost,
     }
 }
 
@@ -134,11 +153,13 @@ pub async fn run(worker: Rc<Worker>, alarm: Rc<Alarm>, mut requests: Requests, m
             timer_runs: false,
             unwritten: false,
         };
-        if poll_fn(|cx| session.poll(cx)).await == End::Finished {
-            break;
-        }
+        let outcome = match poll_fn(|cx| session.poll(cx)).await {
+            End::Finished => break,
+            End::Lost => Outcome::ConnectionLost,
+            End::Unreadable(why) => Outcome::Unreadable(why),
+        };
         worker.stats.borrow_mut().lost += 1;
-        requests.give_up(worker.now_ns(), Outcome::ConnectionLost);
+        requests.give_up(worker.now_ns(), outcome);
         if worker.plan.idle {
             break;
         }
@@ -159,8 +180,8 @@ impl Session<'_> {
         if self.worker.aborted() {
             return Poll::Ready(End::Finished);
         }
-        if self.read(cx) == Err(End::Lost) || self.send(cx) == Err(End::Lost) {
-            return Poll::Ready(End::Lost);
+        if let Err(end) = self.read(cx).and_then(|()| self.send(cx)) {
+            return Poll::Ready(end);
         }
         let now_ns = self.worker.now_ns();
         if self.requests.finished(now_ns) {

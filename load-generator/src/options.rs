@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Uri};
+use http::{HeaderMap, HeaderValue, Uri};
 
-use crate::bodies::Bodies;
+use crate::bodies::{Bodies, read_text};
 use crate::headers::Headers;
 use crate::tls::Tls;
 
@@ -21,7 +21,7 @@ use crate::tls::Tls;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "rpc-load", version)]
 pub struct Options {
-    /// Where to: http://, https://, ws:// or wss://HOST:PORT/, or unix:PATH, whose messages are lines.
+    /// Where to: http://, https://, ws:// or wss://HOST:PORT/, or unix:PATH.
     #[arg(long)]
     pub url: String,
     /// Connections; all are established before the first request.
@@ -121,7 +121,7 @@ pub struct Target {
     pub tls: Option<Tls>,
     /// The URL's path.
     pub path: Uri,
-    /// The URL's host and port.
+    /// The URL's host, and its port where that is another than the scheme's.
     pub authority: HeaderValue,
     /// What each request, or the handshake of a WebSocket, has besides.
     pub headers: Headers,
@@ -179,36 +179,56 @@ impl Target {
                 headers: Headers::default(),
             });
         }
-        let filled = header_values::filled(url).with_context(|| format!("--url {url}"))?;
-        let parsed: Uri = filled.parse().with_context(|| format!("--url {url}: it is no URL"))?;
+        let shown = header_values::without_password(url);
+        let filled = header_values::filled(url).with_context(|| format!("--url {shown}"))?;
+        let own = filled.split('/').nth(2).unwrap_or_default();
+        let has_port = |own: &str| own.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_ok());
+        // A password may have a slash.
+        let has_user = own.contains('@') || (filled.contains('@') && !own.ends_with(']') && !has_port(own));
+        ensure!(
+            !has_user,
+            "--url {shown}: a user or a password in a URL is not sent; give --header 'Authorization: Basic ${{NAME}}'"
+        );
+        let parsed: Uri = filled.parse().with_context(|| format!("--url {shown}: it is no URL"))?;
         let (transport, is_tls) = match parsed.scheme_str() {
             Some("ws") => (Transport::WebSocket, false),
             Some("wss") => (Transport::WebSocket, true),
             Some("http") => (Transport::Http, false),
             Some("https") => (Transport::Http, true),
-            _ => bail!("--url {url}: begin it with http://, https://, ws://, wss:// or unix:"),
+            _ => bail!("--url {shown}: begin it with http://, https://, ws://, wss:// or unix:"),
         };
-        let authority = parsed.authority().with_context(|| format!("--url {url}: it has no host"))?;
-        ensure!(
-            !authority.as_str().contains('@'),
-            "--url {url}: a password in a URL is not sent; give --header 'Authorization: Basic ${{NAME}}'"
-        );
+        let authority = parsed.authority().with_context(|| format!("--url {shown}: it has no host"))?;
         let host = authority.host().trim_matches(['[', ']']);
-        let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-        let addresses = (host, port).to_socket_addrs().with_context(|| format!("--url {url}: no address"))?;
+        let usual = if is_tls { 443 } else { 80 };
+        let port = authority.port_u16().unwrap_or(usual);
+        let own = if port == usual { authority.host() } else { authority.as_str() };
+        let addresses =
+            (host, port).to_socket_addrs().with_context(|| format!("--url {shown}: no address"))?;
         let addresses: Vec<SocketAddr> = addresses.collect();
-        ensure!(!addresses.is_empty(), "--url {url}: no address");
+        ensure!(!addresses.is_empty(), "--url {shown}: no address");
         let path = parsed.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-        ensure!(is_tls || ca.is_none(), "--ca: {url} has no TLS; use https:// or wss://, or leave it out");
+        ensure!(is_tls || ca.is_none(), "--ca: {shown} has no TLS; use https:// or wss://, or leave it out");
         Ok(Self {
             url: filled,
             transport,
             address: Address::Tcp(addresses),
             tls: is_tls.then(|| Tls::new(host, ca, resumption)).transpose()?,
             path: Uri::from(path),
-            authority: HeaderValue::from_str(authority.as_str())?,
+            authority: HeaderValue::from_str(own)?,
             headers: Headers::default(),
         })
+    }
+
+    /// What each request has besides its own, or the handshake of a WebSocket: the host and what was given, which may
+    /// name another host.
+    ///
+    /// # Errors
+    /// The environment lacks what a header names.
+    pub fn headers(&self) -> Result<HeaderMap> {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, self.authority.clone());
+        headers.extend(self.headers.filled()?);
+        Ok(headers)
     }
 }
 
@@ -242,11 +262,12 @@ impl Options {
             "--as-is: over WebSocket and a Unix socket only ids say which request an answer belongs to; leave it out, or use http://"
         );
         let bodies = match (&self.bodies, &self.body) {
-            (Some(file), _) => {
-                let name = file.display().to_string();
-                let text = std::fs::read_to_string(file).with_context(|| format!("can't read {name}"))?;
-                Bodies::new(&text, &name, self.expect.as_deref(), self.batch)?
-            }
+            (Some(file), _) => Bodies::new(
+                &read_text(file)?,
+                &file.display().to_string(),
+                self.expect.as_deref(),
+                self.batch,
+            )?,
             (None, Some(text)) => {
                 ensure!(!text.contains('\n'), "--body: it has more than one line; use --bodies FILE");
                 Bodies::new(text, "--body", self.expect.as_deref(), self.batch)?

@@ -80,7 +80,7 @@ pub struct Report<'a> {
     most_in_flight: u32,
     connections_lost: u64,
     reconnects: u64,
-    failed_reconnects: u64,
+    failed_reconnects: &'a BTreeMap<String, u64>,
     bytes_read: u64,
     bytes_written: u64,
     cpu_seconds: f64,
@@ -168,7 +168,7 @@ impl<'a> Report<'a> {
             most_in_flight: stats.most_in_flight,
             connections_lost: stats.lost,
             reconnects: stats.reconnects,
-            failed_reconnects: stats.failed_reconnects,
+            failed_reconnects: &stats.failed_reconnects,
             bytes_read: run.traffic.0,
             bytes_written: run.traffic.1,
             cpu_seconds: run.cpu.as_secs_f64(),
@@ -200,6 +200,9 @@ impl std::fmt::Display for Report<'_> {
         writeln!(f, "{} answered in {:.2} s, {rate:.0}/s; {} sent", self.succeeded, self.seconds, self.sent)?;
         for (kind, count) in &self.failed {
             writeln!(f, "  failed: {count} by {kind}")?;
+        }
+        for (kind, count) in self.failed_reconnects {
+            writeln!(f, "  a lost connection was not established again: {count} by {kind}")?;
         }
         let Times { p50, p90, p99, p999, max, .. } = times;
         writeln!(f, "latency in us: p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p999}, max {max}")?;

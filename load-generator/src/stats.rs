@@ -52,8 +52,8 @@ pub struct Stats {
     pub lost: u64,
     /// Connections that were established again.
     pub reconnects: u64,
-    /// Attempts at that which failed.
-    pub failed_reconnects: u64,
+    /// Attempts at that which failed, by why.
+    pub failed_reconnects: BTreeMap<String, u64>,
     /// The most requests that one connection had in flight.
     pub most_in_flight: u32,
     /// Every request, where they are kept.
@@ -79,7 +79,7 @@ impl Stats {
             notifications: 0,
             lost: 0,
             reconnects: 0,
-            failed_reconnects: 0,
+            failed_reconnects: BTreeMap::new(),
             most_in_flight: 0,
             records: records.then(Vec::new),
         })
@@ -88,7 +88,8 @@ impl Stats {
     /// Counts a request that ended.
     pub fn ended(&mut self, record: Record) {
         *self.outcomes.entry(record.outcome).or_default() += 1;
-        let cut = matches!(record.outcome, Outcome::ConnectionLost | Outcome::Interrupted);
+        let cut =
+            matches!(record.outcome, Outcome::ConnectionLost | Outcome::Unreadable(_) | Outcome::Interrupted);
         if let (Some(sent_ns), false) = (record.sent_ns, cut) {
             let from_ns = record.due_ns.unwrap_or(sent_ns);
             count(&mut self.latency, record.ended_ns.saturating_sub(from_ns));
@@ -124,7 +125,9 @@ impl Stats {
         self.notifications += other.notifications;
         self.lost += other.lost;
         self.reconnects += other.reconnects;
-        self.failed_reconnects += other.failed_reconnects;
+        for (kind, count) in other.failed_reconnects {
+            *self.failed_reconnects.entry(kind).or_default() += count;
+        }
         self.most_in_flight = self.most_in_flight.max(other.most_in_flight);
         if let (Some(records), Some(more)) = (&mut self.records, other.records) {
             records.extend(more);

@@ -68,6 +68,8 @@ pub fn kind(error: &io::Error) -> String {
         let no_files = |errno: Errno| [Errno::MFILE, Errno::NFILE].contains(&errno);
         return match Errno::from_io_error(error) {
             Some(errno) if no_files(errno) => "too many open files".to_owned(),
+            // What the standard library has no kind for, in the system's words: "Protocol error (os error 71)".
+            Some(_) if format!("{:?}", error.kind()) == "Uncategorized" => error.to_string(),
             _ => error.kind().to_string(),
         };
     };

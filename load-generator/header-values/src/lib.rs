@@ -36,6 +36,18 @@ pub fn check(value: &str) -> Result<()> {
     fill(value, |_| Some("00".repeat(32)), UNIX_EPOCH).map(drop)
 }
 
+/// A URL for an error, without a user and a password where it has one. A password may hold any sign, so all up to the
+/// last `@` is left out.
+pub fn without_password(url: &str) -> String {
+    match url.rsplit_once('@') {
+        None => url.to_owned(),
+        Some((before, rest)) => {
+            let scheme = before.split_once("://").map_or(String::new(), |(scheme, _)| format!("{scheme}://"));
+            format!("{scheme}…@{rest}")
+        }
+    }
+}
+
 fn fill(value: &str, variable: impl Fn(&str) -> Option<String>, now: SystemTime) -> Result<String> {
     let (mut filled, mut rest) = (String::new(), value);
     while let Some((before, after)) = rest.split_once("${") {
@@ -94,6 +106,18 @@ mod tests {
     fn with(value: &str, secret: &str) -> Result<String> {
         let variable = |name: &str| (name == "B").then(|| secret.to_owned());
         fill(value, variable, UNIX_EPOCH + Duration::from_secs(1_700_000_000))
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("http://me:pw@a:1/x", "http://…@a:1/x"),
+            ("wss://me:p/w#@:p@a", "wss://…@a"),
+            ("me:pw@a:1", "…@a:1"),
+            ("http://a:1/x", "http://a:1/x"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
     }
 
     #[test]
