@@ -1,33 +1,29 @@
 //! The harness's own client: for requests to one server, one at a time, by either transport. Never for load.
 
+mod answering;
 mod causes;
+mod messages;
 #[cfg(test)]
 mod tests;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+use anyhow::{Context, Result};
 use serde_json::Value;
-use tungstenite::client::IntoClientRequest;
-use tungstenite::handshake::HandshakeError;
-use tungstenite::http::{HeaderName, HeaderValue};
-use tungstenite::protocol::WebSocketConfig;
-use tungstenite::{Message, WebSocket};
 use ureq::tls::TlsConfig;
 
-pub use self::causes::NoText;
+use self::answering::Awaited;
+pub use self::causes::{NoAnswer, connect_tcp};
+pub use self::messages::connect;
+use self::messages::{Messages, open, open_socket};
 use crate::certificates;
 
 use bench_model::config::ReadyCall;
+use bench_model::headers::Headers;
 use bench_model::target::Target;
 use bench_model::transport::Transport;
 use bench_model::workload::Truth;
-use bench_system::readable_numbers::count;
+use bench_system::foreign_text::shown;
 
 /// How long one request may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -60,12 +56,8 @@ impl Answer {
 
     /// It in one line, cut off where it is long, with how much of it.
     pub fn shown(&self) -> String {
-        let start: String = self.text.chars().take(SHOWN).collect();
         let kind = self.status.map_or("message".to_owned(), |status| format!("HTTP {status}"));
-        match self.text.chars().count().saturating_sub(SHOWN) as u64 {
-            0 => format!("{kind}: {}", start.trim()),
-            cut => format!("{kind}: {}… [{} more characters cut]", start.trim(), count(cut)),
-        }
+        format!("{kind}: {}", shown(&self.text, SHOWN))
     }
 }
 
@@ -80,18 +72,6 @@ enum Client {
     Http { agent: ureq::Agent, closes: bool },
     Messages(Option<Box<dyn Messages>>),
 }
-
-/// A connection on which each message is answered by the next one.
-trait Messages: Send {
-    /// Sends a message and gives the next one.
-    fn exchange(&mut self, body: &str) -> Result<String>;
-}
-
-/// What a WebSocket reads and writes: TCP, or TLS over it. tungstenite has such a type as a feature, which would
-/// stand below the servers in Cargo.lock.
-trait Stream: Read + Write + Send {}
-
-impl<S: Read + Write + Send> Stream for S {}
 
 impl Connection {
     /// To a server that gets requests; one is given up after `timeout`.
@@ -123,18 +103,15 @@ impl Connection {
                 let is_ipc = self.target.transport() == Transport::Ipc;
                 let place = if is_ipc { self.target.to_string() } else { self.target.addr().to_owned() };
                 let context = || format!("no answer from {place}");
-                let mut socket: Box<dyn Messages> = match kept.take() {
+                let mut socket = match kept.take() {
                     Some(socket) => socket,
-                    None if is_ipc => {
-                        Box::new(BufReader::new(connect(&self.target, self.timeout).with_context(context)?))
-                    }
-                    None => Box::new(open(&self.target, self.timeout)?),
+                    None if is_ipc => open_socket(&self.target, self.timeout).with_context(context)?,
+                    None => open(&self.target, self.timeout)?,
                 };
-                let text = socket.exchange(body);
-                let text =
-                    text.map_err(|error| causes::of_wait(error, self.timeout)).with_context(context)?;
+                let awaited = Awaited::of(body);
+                let answer = awaited.exchange(&mut *socket, body, self.timeout).with_context(context)?;
                 *kept = Some(socket);
-                Ok(Answer { status: None, text })
+                Ok(Answer { status: None, text: answer.unwrap_or_default() })
             }
         }
     }
@@ -158,17 +135,24 @@ pub fn agent(timeout: Duration) -> ureq::Agent {
 }
 
 fn configured(tls: Option<TlsConfig>, timeout: Duration) -> ureq::Agent {
-    let builder = ureq::Agent::config_builder().tls_config(tls.unwrap_or_default());
+    // A proxy of the environment would be measured with the service, and the load does not go through it.
+    let builder = ureq::Agent::config_builder().tls_config(tls.unwrap_or_default()).proxy(None);
     // A redirect is an answer of its own: nobody's token goes elsewhere.
     let builder = builder.timeout_global(Some(timeout)).http_status_as_error(false).max_redirects(0);
     builder.max_redirects_will_error(false).build().into()
 }
 
+/// The headers of each request: those that were given, and the host.
+fn headers(target: &Target) -> Result<Headers> {
+    let host = target.host().with_context(|| format!("{target} has no host"))?;
+    Ok(target.access().headers.clone().with_host(host))
+}
+
 fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Result<Answer> {
     let filled = target.filled_path()?;
-    let url = target.with_path(&filled).url();
+    let url = target.with_path(&filled).socket_url();
     let mut request = agent.post(url).header("content-type", "application/json");
-    for (name, value) in target.access().headers.filled()? {
+    for (name, value) in headers(target)?.filled()? {
         request = request.header(name, value);
     }
     if closes {
@@ -180,84 +164,12 @@ fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Resul
     let bytes = bytes.with_context(|| format!("half an answer from {}", target.addr()))?;
     let encoding = answer.headers().get("content-encoding").and_then(|value| value.to_str().ok());
     let kind = format!("HTTP {}", answer.status().as_u16());
-    let mut text = NoText::or_text(&kind, bytes, encoding)?;
+    let mut text = NoAnswer::or_text(&kind, bytes, encoding)?;
     if target.has_secret() {
         // A server may answer with the path that it does not know, and that would be kept.
         text = text.replace(&filled, target.path());
     }
     Ok(Answer { status: Some(answer.status().as_u16()), text })
-}
-
-/// A WebSocket to a server. Each read and write may take as long as `timeout`.
-fn open(target: &Target, timeout: Duration) -> Result<WebSocket<Box<dyn Stream>>> {
-    let context = || format!("no WebSocket to {target}");
-    // The first of a name's addresses that answers.
-    let addresses = target.addresses()?;
-    let connect = |addr: &SocketAddr| TcpStream::connect_timeout(addr, timeout);
-    let first = connect(&addresses[0]);
-    let stream = addresses[1..].iter().fold(first, |found, addr| found.or_else(|_| connect(addr)));
-    let stream = stream.with_context(context)?;
-    stream.set_nodelay(true).with_context(context)?;
-    stream.set_read_timeout(Some(timeout)).with_context(context)?;
-    stream.set_write_timeout(Some(timeout)).with_context(context)?;
-    let limit = Some(MOST_BYTES);
-    let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
-    let url = target.with_path(&target.filled_path()?).url();
-    let mut request = url.into_client_request().with_context(context)?;
-    for (name, value) in target.access().headers.filled()? {
-        let name = HeaderName::try_from(name).with_context(context)?;
-        request.headers_mut().insert(name, HeaderValue::try_from(value).with_context(context)?);
-    }
-    let stream: Box<dyn Stream> = match target.is_encrypted() {
-        true => Box::new(certificates::encrypted(target, stream)?),
-        false => Box::new(stream),
-    };
-    let made = tungstenite::client::client_with_config(request, stream, Some(config));
-    let made = made.map(|(socket, _)| socket).map_err(|error| match error {
-        HandshakeError::Interrupted(_) => causes::waited(timeout),
-        HandshakeError::Failure(error) => causes::of_wait(error.into(), timeout),
-    });
-    made.map_err(|error| causes::of_plain_http(error, target)).with_context(context)
-}
-
-impl Messages for WebSocket<Box<dyn Stream>> {
-    fn exchange(&mut self, body: &str) -> Result<String> {
-        self.send(Message::text(body))?;
-        loop {
-            match self.read()? {
-                Message::Text(text) => return Ok(text.as_str().to_owned()),
-                Message::Binary(bytes) => return Ok(NoText::or_text("message", bytes.to_vec(), None)?),
-                Message::Close(_) => return Err(anyhow!("the server closed the WebSocket")),
-                Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
-            }
-        }
-    }
-}
-
-/// A Unix socket to a server. Connecting and each read and write may take as long as `timeout`.
-pub fn connect(target: &Target, timeout: Duration) -> Result<UnixStream> {
-    let stream =
-        UnixStream::from(socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?);
-    stream.set_read_timeout(Some(timeout))?;
-    // A connect that finds the listen queue full waits as long as a write does.
-    stream.set_write_timeout(Some(timeout))?;
-    match net::connect(&stream, &SocketAddrUnix::new(target.addr())?) {
-        Err(Errno::AGAIN) => bail!("its listen queue was full for {timeout:?}"),
-        other => Ok(other.map(|()| stream)?),
-    }
-}
-
-/// A message is a line.
-impl Messages for BufReader<UnixStream> {
-    fn exchange(&mut self, body: &str) -> Result<String> {
-        // A body of several lines would be several messages; white space means nothing in JSON.
-        let body = format!("{}\n", body.replace(['\n', '\r'], " "));
-        self.get_mut().write_all(body.as_bytes())?;
-        let mut text = String::new();
-        let length = self.take(MOST_BYTES as u64).read_line(&mut text)?;
-        ensure!(length > 0, "the server closed the connection");
-        Ok(text)
-    }
 }
 
 /// What makes an answer to a request right, once the server was requested whose answer that is.
@@ -302,7 +214,7 @@ pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Verdict> {
 /// There was no whole answer in time.
 pub fn compare(target: &Target, body: &str, counts_differences: bool, truth: &Truth) -> Result<Verdict> {
     let answer = match request(target, body) {
-        Err(error) => match error.downcast_ref::<NoText>() {
+        Err(error) => match error.downcast_ref::<NoAnswer>() {
             Some(wrong) => return Ok(Err(wrong.to_string())),
             None => return Err(error),
         },

@@ -43,7 +43,12 @@ pub struct Limits<'a> {
     pub group: Option<&'a Cgroup>,
     /// The folder that it is started in; the harness's own where left out.
     pub folder: Option<&'a Path>,
+    /// Whether it gets none of the variables that name a proxy: a load goes to its address.
+    pub without_proxies: bool,
 }
+
+/// The variables that name a proxy, in small letters; programs read them in capitals too.
+const PROXIES: [&str; 5] = ["http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"];
 
 /// A running child. Dropping it kills it and waits for it.
 #[derive(Debug)]
@@ -76,7 +81,7 @@ impl Owned {
         placement: Placement,
         limits: Limits<'_>,
     ) -> Result<Self> {
-        let Limits { open_files, niceness, network, group, folder } = limits;
+        let Limits { open_files, niceness, network, group, folder, without_proxies } = limits;
         let entrances = group.map_or_else(|| Ok(Vec::new()), Cgroup::entrances)?;
         let mut only = None;
         if placement != Placement::Free {
@@ -94,6 +99,9 @@ impl Owned {
         let whole = folder.map_or_else(|| Ok(program.to_owned()), |_| std::path::absolute(program));
         let mut command = Command::new(whole.with_context(|| format!("no path of {}", program.display()))?);
         folder.map(|folder| command.current_dir(folder));
+        for name in PROXIES.into_iter().filter(|_| without_proxies) {
+            command.env_remove(name).env_remove(name.to_ascii_uppercase());
+        }
         command
             .args(args)
             .stdin(Stdio::null())

@@ -173,7 +173,7 @@ impl Subject {
         let found = server.target_at(&at.url).and_then(|target| find_running(&target));
         let (target, process) = found.with_context(|| format!("server {}", server.name))?;
         if let Some(pid) = process.pid() {
-            all_closed(pid, target.addr(), interrupt)?;
+            all_closed(pid, &target.socket(), interrupt)?;
         }
         let ready = serde_json::json!({ "running": at.url });
         let (metrics, upstream, link, group, _files, _listed) = (None, None, None, None, None, None);

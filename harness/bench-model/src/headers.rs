@@ -8,8 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// Headers that the harness and the load tools set themselves.
-const OWN: [&str; 8] = [
-    "host",
+const OWN: [&str; 7] = [
     "content-length",
     "content-type",
     "connection",
@@ -18,6 +17,9 @@ const OWN: [&str; 8] = [
     "sec-websocket-key",
     "sec-websocket-version",
 ];
+
+/// The header that names a server. Each request has one, and one that is given replaces it.
+const HOST: &str = "host";
 
 /// What the name of a header has that carries a secret.
 const SECRET: [&str; 5] = ["auth", "cookie", "key", "secret", "token"];
@@ -40,10 +42,27 @@ impl Access {
     }
 }
 
-/// Headers by name, their values as they are written.
+/// Headers by name, their values as they are written. One that is given twice is sent twice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Headers(BTreeMap<String, String>);
+pub struct Headers(BTreeMap<String, Values>);
+
+/// The values of a header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "give a header's value as a text, or a list of texts")]
+enum Values {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Values {
+    fn each(&self) -> &[String] {
+        match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Several(values) => values,
+        }
+    }
+}
 
 impl Headers {
     /// Reads `NAME: VALUE` texts.
@@ -51,13 +70,37 @@ impl Headers {
     /// # Errors
     /// One is none.
     pub fn parse(texts: &[String]) -> Result<Self> {
-        let parse = |text: &String| {
-            let (name, value) =
-                text.split_once(':').with_context(|| format!("{text:?} is not of the form NAME: VALUE"))?;
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        let mut headers = BTreeMap::<String, Vec<String>>::new();
+        for text in texts {
+            // It may be a secret, so it is not shown.
+            let (name, value) = text.split_once(':').context("one has no colon; give NAME: VALUE")?;
+            headers.entry(name.trim().to_owned()).or_default().push(value.trim().to_owned());
+        }
+        let values = |mut values: Vec<String>| match values.as_mut_slice() {
+            [one] => Values::One(std::mem::take(one)),
+            _ => Values::Several(values),
         };
-        let headers = Self(texts.iter().map(parse).collect::<Result<_>>()?);
+        let headers = Self(headers.into_iter().map(|(name, of)| (name, values(of))).collect());
         headers.check().map(|()| headers)
+    }
+
+    /// The host that it names, where it does.
+    pub fn host(&self) -> Option<&str> {
+        self.each().find(|(name, _)| name.eq_ignore_ascii_case(HOST)).map(|(_, value)| value)
+    }
+
+    /// The same with a host, unless it names one.
+    #[must_use]
+    pub fn with_host(mut self, host: &str) -> Self {
+        if self.host().is_none() {
+            self.0.insert(HOST.to_owned(), Values::One(host.to_owned()));
+        }
+        self
+    }
+
+    /// Whether there are others than the host, or the environment has a part of that.
+    pub fn are_more_than_a_host(&self) -> bool {
+        self.each().any(|(name, value)| !name.eq_ignore_ascii_case(HOST) || value.contains("${"))
     }
 
     /// Whether there are none.
@@ -67,7 +110,7 @@ impl Headers {
 
     /// Name and value of each, as it is written.
     pub fn each(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0.iter().flat_map(|(name, of)| of.each().iter().map(|value| (name.as_str(), value.as_str())))
     }
 
     /// Name and value of each, with what the environment has.
@@ -86,6 +129,9 @@ impl Headers {
     /// # Errors
     /// Which one does not.
     pub fn check(&self) -> Result<()> {
+        let hosts = self.each().filter(|(name, _)| name.eq_ignore_ascii_case(HOST)).count();
+        ensure!(hosts <= 1, "header Host: give it once");
+        ensure!(self.host() != Some(""), "header Host: give a value");
         for (name, value) in self.each() {
             let is_token = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
             let is_name = !name.is_empty() && name.chars().all(is_token);
@@ -131,7 +177,8 @@ mod tests {
             ("Authorization", "NAME: VALUE"),
             ("Authorization: Bearer abc", "put it into the environment"),
             ("x-api-key: abc", "put it into the environment"),
-            ("Host: a", "is set with each request already"),
+            ("Content-Type: a", "is set with each request already"),
+            ("Host:", "give a value"),
             ("A b: c", "is no name of a header"),
             ("A: ${B", "has no }"),
             ("A: ${B-C}", "names no variable"),
@@ -140,5 +187,23 @@ mod tests {
             let said = format!("{:#}", parsed(text).unwrap_err());
             assert!(said.contains(named), "{text}: {said}");
         }
+        let twice = ["Host: a", "host: b"].map(str::to_owned);
+        assert!(format!("{:#}", Headers::parse(&twice).unwrap_err()).contains("give it once"));
+        let secret = format!("{:#}", parsed("Bearer hunter2").unwrap_err());
+        assert!(!secret.contains("hunter2"), "{secret}");
+    }
+
+    #[test]
+    fn a_header_that_is_given_twice_is_there_twice_and_is_read_again() {
+        let given = ["X-Way: b", "Host: node", "X-Way: a", "x-way: c"].map(str::to_owned);
+        let headers = Headers::parse(&given).unwrap();
+        let each = [("Host", "node"), ("X-Way", "b"), ("X-Way", "a"), ("x-way", "c")];
+        assert_eq!(headers.each().collect::<Vec<_>>(), each);
+        let written = serde_json::to_value(&headers).unwrap();
+        assert_eq!(written["X-Way"], serde_json::json!(["b", "a"]));
+        assert_eq!(serde_json::from_value::<Headers>(written).unwrap(), headers);
+        assert!(headers.are_more_than_a_host());
+        assert!(!Headers::default().with_host("a").are_more_than_a_host());
+        assert_eq!(headers.with_host("other").host(), Some("node"));
     }
 }

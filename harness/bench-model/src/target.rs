@@ -9,19 +9,16 @@ use anyhow::{Context, Result, anyhow, ensure};
 use crate::headers::Access;
 use crate::transport::Transport;
 
-/// What URLs begin with: of which transport, and whether there is TLS.
-const SCHEMES: [(&str, Transport, bool); 4] = [
-    ("http://", Transport::Http, false),
-    ("https://", Transport::Http, true),
-    ("ws://", Transport::WebSocket, false),
-    ("wss://", Transport::WebSocket, true),
+/// What URLs begin with, in any case: of which transport, whether there is TLS, and the port where a URL has none.
+const SCHEMES: [(&str, Transport, bool, u16); 4] = [
+    ("http://", Transport::Http, false, 80),
+    ("https://", Transport::Http, true, 443),
+    ("ws://", Transport::WebSocket, false, 80),
+    ("wss://", Transport::WebSocket, true, 443),
 ];
 
 /// What the address of a Unix socket begins with.
 const UNIX: &str = "unix:";
-
-/// The port of TLS where a URL has none.
-const TLS_PORT: u16 = 443;
 
 /// Where a server answers, and by which transport. This is the one place that builds a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +27,8 @@ pub struct Target {
     tls: bool,
     /// `HOST:PORT`, or the path of a Unix socket.
     addr: String,
+    /// Which of the host's addresses requests go to; `None`: any that answers.
+    socket: Option<SocketAddr>,
     /// What follows the address, with its leading slash; of a Unix socket nothing.
     path: String,
     access: Access,
@@ -39,7 +38,7 @@ impl Target {
     /// The root of an HTTP server at `HOST:PORT`.
     pub fn http(addr: &str) -> Self {
         let (addr, path) = (addr.to_owned(), "/".to_owned());
-        Self { transport: Transport::Http, tls: false, addr, path, access: Access::default() }
+        Self { transport: Transport::Http, tls: false, addr, socket: None, path, access: Access::default() }
     }
 
     /// The root of a WebSocket server at `HOST:PORT`.
@@ -55,14 +54,29 @@ impl Target {
     /// Reads a URL that a person or a server wrote.
     ///
     /// # Errors
-    /// It is neither of the form `http://HOST:PORT` (`https`, `ws`, `wss`), with or without a path, nor `unix:PATH`.
+    /// It is neither of the form `http://HOST:PORT` (`https`, `ws`, `wss`), with or without a port and a path, nor
+    /// `unix:PATH`; or it names a user, whose password the error does not show.
     pub fn parse(url: &str) -> Result<Self> {
-        // Load tools get it as an argument and inside of JSON; whoever is named before an @ is nobody's business in a
-        // report.
-        let is_plain = |c: char| c.is_ascii_graphic() && !"\"'\\<>@#".contains(c);
-        let other =
-            || format!("{url:?} is not of the form http://HOST:PORT (or https, ws, wss) or unix:/PATH");
-        let parsed = Self::parts(url).filter(|_| url.chars().all(is_plain)).with_context(other)?;
+        let shown = header_values::without_password(url);
+        let other = || {
+            format!("{shown:?} is not of the form http://HOST:PORT/PATH (or https, ws, wss) or unix:/PATH")
+        };
+        if let Some(path) = url.strip_prefix(UNIX) {
+            ensure!(path.starts_with('/') && !path.contains(char::is_control), other());
+            // As the system names it: unix:///run/node.ipc is /run/node.ipc.
+            return Ok(Self::unix(&format!("/{}", path.trim_start_matches('/'))));
+        }
+        let parsed = Self::parts(url).filter(|_| url.chars().all(|c| c.is_ascii_graphic()));
+        // A password may have a slash, so what looks like a path may be one.
+        let has_user = url.contains('@') && parsed.as_ref().is_none_or(|parsed| !parsed.path.contains('@'));
+        ensure!(
+            !has_user,
+            "{shown:?}: a user or a password in a URL is not sent; give it as a header: Authorization: Basic \
+             ${{NAME}}, with --header or as headers in servers.toml"
+        );
+        // Load tools get it as an argument and inside of JSON.
+        let parsed =
+            parsed.filter(|_| !url.contains(['"', '\'', '\\', '<', '>', '#'])).with_context(other)?;
         header_values::check(&parsed.path).with_context(|| format!("{url:?}"))?;
         let is_constant = !header_values::changes(&parsed.path);
         ensure!(is_constant, "{url:?}: a token of the Engine API goes into a header; give headers");
@@ -70,23 +84,22 @@ impl Target {
     }
 
     fn parts(url: &str) -> Option<Self> {
-        if let Some(path) = url.strip_prefix(UNIX) {
-            return path.starts_with('/').then(|| Self::unix(path));
-        }
-        let (scheme, transport, tls) = SCHEMES.into_iter().find(|(scheme, ..)| url.starts_with(scheme))?;
-        let rest = url.strip_prefix(scheme)?;
-        let (addr, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let addr = match addr.rsplit_once(':').filter(|_| !addr.ends_with(']')) {
-            Some(_) => addr.to_owned(),
-            None if tls => format!("{addr}:{TLS_PORT}"),
-            None => return None,
+        let is_of =
+            |scheme: &str| url.get(..scheme.len()).is_some_and(|own| own.eq_ignore_ascii_case(scheme));
+        let (scheme, transport, tls, usual) = SCHEMES.into_iter().find(|(scheme, ..)| is_of(scheme))?;
+        let rest = url.get(scheme.len()..)?;
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (addr, path) = rest.split_at(end);
+        let (host, port) = match addr.rsplit_once(':').filter(|_| !addr.ends_with(']')) {
+            Some((host, port)) => (host, port.parse().ok()?),
+            None => (addr, usual),
         };
-        let (host, port) = addr.rsplit_once(':')?;
-        let port: u16 = port.parse().ok()?;
         // An address of IPv6 has colons, and stands in brackets.
         let is_v6 = host.starts_with('[') && host.ends_with(']');
-        let is_whole = !host.is_empty() && !host.contains('$') && (is_v6 || !host.contains(':')) && port > 0;
-        is_whole.then(|| Self { transport, tls, path: format!("/{path}"), ..Self::http(&addr) })
+        let is_name = !host.contains([':', '@', '$']);
+        let is_whole = !host.is_empty() && (is_v6 || is_name) && port > 0;
+        let path = format!("/{}", path.strip_prefix('/').unwrap_or(path));
+        is_whole.then(|| Self { transport, tls, path, ..Self::http(&format!("{host}:{port}")) })
     }
 
     /// The same with TLS.
@@ -132,15 +145,40 @@ impl Target {
         &self.access
     }
 
-    /// The same with a socket's address in place of a name.
+    /// The same, with one of its host's addresses that requests go to. They name its host as before.
     #[must_use]
     pub fn resolved(&self, addr: SocketAddr) -> Self {
-        Self { addr: addr.to_string(), ..self.clone() }
+        Self { socket: Some(addr), ..self.clone() }
     }
 
-    /// Where requests are sent.
+    /// What is connected to: `HOST:PORT` with the address that was found where there is one, or the path of a Unix
+    /// socket.
+    pub fn socket(&self) -> String {
+        self.socket.map_or_else(|| self.addr.clone(), |socket| socket.to_string())
+    }
+
+    /// The header `Host` of its requests: the one that was given, or its host, with the port where that is another than
+    /// the scheme's; none of a Unix socket.
+    pub fn host(&self) -> Option<&str> {
+        let usual = self.scheme().map(|(.., usual)| usual)?;
+        let own = self.addr.strip_suffix(&format!(":{usual}")).unwrap_or(&self.addr);
+        Some(self.access.headers.host().unwrap_or(own))
+    }
+
+    /// Where requests are sent, with the address that was found in place of a name: they name the host in a header.
+    pub fn socket_url(&self) -> String {
+        Self { addr: self.socket(), ..self.clone() }.to_string()
+    }
+
+    /// Where requests are sent, as a person writes it.
     pub fn url(&self) -> String {
         self.to_string()
+    }
+
+    fn scheme(&self) -> Option<(&'static str, u16)> {
+        let mut schemes = SCHEMES.into_iter();
+        let own = schemes.find(|(_, transport, tls, _)| (*transport, *tls) == (self.transport, self.tls));
+        own.map(|(scheme, .., usual)| (scheme, usual))
     }
 
     /// Whether its path names a secret that the environment has, as `${NAME}`.
@@ -164,7 +202,7 @@ impl Target {
     /// # Errors
     /// The name is not known, or it is a Unix socket.
     pub fn addresses(&self) -> Result<Vec<SocketAddr>> {
-        let found = self.addr.to_socket_addrs();
+        let found = self.socket().to_socket_addrs();
         let found: Vec<_> = found.map_err(|error| anyhow!("{self}: no such address: {error}"))?.collect();
         ensure!(!found.is_empty(), "{self}: no such address");
         Ok(found)
@@ -188,15 +226,14 @@ impl Target {
     /// # Errors
     /// The name is not known.
     pub fn is_loopback(&self) -> Result<bool> {
-        Ok(self.transport == Transport::Ipc || self.addresses()?.iter().all(|addr| addr.ip().is_loopback()))
+        Ok(self.transport == Transport::Ipc
+            || self.addresses()?.iter().all(|addr| addr.ip().to_canonical().is_loopback()))
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut schemes = SCHEMES.into_iter();
-        let own = schemes.find(|(_, transport, tls)| (*transport, *tls) == (self.transport, self.tls));
-        let scheme = own.map_or(UNIX, |(scheme, ..)| scheme);
+        let scheme = self.scheme().map_or(UNIX, |(scheme, _)| scheme);
         write!(f, "{scheme}{}{}", self.addr, self.path)
     }
 }
@@ -204,6 +241,7 @@ impl fmt::Display for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headers::Headers;
 
     #[test]
     fn a_url_is_taken_apart_and_built_again() {
@@ -214,7 +252,14 @@ mod tests {
             ("ws://127.0.0.1:8900", "127.0.0.1:8900", "ws://127.0.0.1:8900/"),
             ("https://node/rpc", "node:443", "https://node:443/rpc"),
             ("wss://[::1]", "[::1]:443", "wss://[::1]:443/"),
+            ("http://127.0.0.1", "127.0.0.1:80", "http://127.0.0.1:80/"),
+            ("HTTP://localhost:80/A", "localhost:80", "http://localhost:80/A"),
+            ("Ws://[::1]/", "[::1]:80", "ws://[::1]:80/"),
+            ("http://node?key=1", "node:80", "http://node:80/?key=1"),
+            ("http://a:1/@me", "a:1", "http://a:1/@me"),
             ("unix:/run/node.ipc", "/run/node.ipc", "unix:/run/node.ipc"),
+            ("unix:/run/my node's ü.ipc", "/run/my node's ü.ipc", "unix:/run/my node's ü.ipc"),
+            ("unix:///run/node.ipc", "/run/node.ipc", "unix:/run/node.ipc"),
         ] {
             let target = Target::parse(url).unwrap();
             assert_eq!((target.addr(), target.url().as_str()), (addr, built));
@@ -244,13 +289,13 @@ mod tests {
             "ftp://127.0.0.1:8899",
             "https://",
             "unix:node.ipc",
-            "http://127.0.0.1",
-            "http://[::1]",
+            "unix:/run/\u{1b}[2J",
+            "http://",
+            "http:///rpc",
             "http://:8899",
             "http://a:80:90/",
             "http://a:0",
             "http://a:70000",
-            "http://me:secret@a:1",
             "http://a:1/\"",
             "http://a${B}:1/",
             "http://a:1/b c",
@@ -261,9 +306,45 @@ mod tests {
     }
 
     #[test]
+    fn a_user_is_refused_with_what_to_do_and_without_the_password() {
+        for url in [
+            "http://me:secret@a:1",
+            "ws://me:se/cret@a:1/x",
+            "https://me:se?c#ret@a",
+            "HTTP://secret@a/",
+            "me:secret@a:1",
+        ] {
+            let error = Target::parse(url).unwrap_err().to_string();
+            assert!(error.contains("Authorization: Basic ${NAME}") && !error.contains("ret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn requests_name_the_host_of_the_url_whatever_is_connected_to() {
+        let host = |url: &str, header: &str| {
+            let headers = if header.is_empty() { vec![] } else { vec![format!("Host: {header}")] };
+            let access = Access { headers: Headers::parse(&headers).unwrap(), ..Access::default() };
+            let target = Target::parse(url).unwrap().with_access(&access);
+            let found = target.resolved("127.0.0.1:8899".parse().unwrap());
+            assert_eq!(found.url(), target.url());
+            assert_eq!(found.socket(), "127.0.0.1:8899");
+            assert!(found.socket_url().contains("127.0.0.1:8899"));
+            found.host().unwrap().to_owned()
+        };
+        assert_eq!(host("http://node:8899/rpc", ""), "node:8899");
+        assert_eq!(host("http://node/", ""), "node");
+        assert_eq!(host("ws://[::1]:80/", ""), "[::1]");
+        assert_eq!(host("http://node:443/", ""), "node:443");
+        assert_eq!(host("https://node:443/", ""), "node");
+        assert_eq!(host("http://127.0.0.1:8899/", "node.example"), "node.example");
+        assert_eq!(Target::unix("/a").host(), None);
+    }
+
+    #[test]
     fn only_this_machine_is_loopback() {
         let is_loopback = |url| Target::parse(url).unwrap().is_loopback().unwrap();
         assert!(is_loopback("http://127.0.0.1:1") && is_loopback("http://[::1]:1"));
+        assert!(is_loopback("http://[::ffff:127.0.0.1]:1"));
         assert!(is_loopback("unix:/run/node.ipc"));
         assert!(!is_loopback("http://192.0.2.1:1") && !is_loopback("http://0.0.0.0:1"));
     }

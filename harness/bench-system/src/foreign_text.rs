@@ -1,9 +1,11 @@
 //! Text that servers, load tools and other programs wrote: how much of one is kept, and how its end is read. All that a
 //! run keeps or prints of them goes through here, so that no program can fill a run's files or break a report.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::readable_numbers::count;
@@ -17,10 +19,72 @@ const WORDS: usize = 60;
 /// Bytes that are read of a file's end or beginning, and the most that one line of a server's output may have.
 pub const MOST_READ: u64 = 64 << 10;
 
-/// A text, or its beginning and how much of it was cut. What was cut once is not cut again.
+/// Signs that nothing shows of, and that [`char::escape_debug`] takes for letters or marks.
+const INVISIBLE: [RangeInclusive<char>; 10] = [
+    '\u{34f}'..='\u{34f}',
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{2800}'..='\u{2800}',
+    '\u{3164}'..='\u{3164}',
+    '\u{fe00}'..='\u{fe0f}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{1d159}'..='\u{1d159}',
+    '\u{e0100}'..='\u{e01ef}',
+];
+
+/// Whether a terminal or a browser would obey a sign, or show nothing of it: control signs, those that turn the
+/// direction of a text or join letters, byte order marks, blanks that are no space.
+fn is_hidden(c: char) -> bool {
+    // A mark belongs to the letter before it, so that it is escaped at a text's beginning alone.
+    let escaped = |c: char| !matches!(c, '"' | '\'' | '\\') && format!("a{c}").escape_debug().count() > 2;
+    !c.is_ascii_graphic() && c != ' ' && (escaped(c) || INVISIBLE.iter().any(|range| range.contains(&c)))
+}
+
+/// A text with each sign that a terminal obeys or does not show as `\u{…}`, `\0`, `\n`. Written once, it stays.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    escaped_but(text, &[])
+}
+
+/// The same, without the line breaks.
+pub fn escaped_lines(text: &str) -> Cow<'_, str> {
+    escaped_but(text, &['\n'])
+}
+
+fn escaped_but<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
+    let is_escaped = |c: char| is_hidden(c) && !kept.contains(&c);
+    if !text.contains(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match (is_escaped(c), c) {
+            (false, _) => out.push(c),
+            (true, '\0' | '\n' | '\r' | '\t') => out.extend(c.escape_debug()),
+            (true, _) => out.extend(c.escape_unicode()),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A text on one line, or its first `most` characters and how many of them were cut, for a reader: see [`escaped`].
+pub fn shown(text: &str, most: usize) -> String {
+    let text = text.trim();
+    let start: String = text.chars().take(most).collect();
+    // White space means nothing in what services answer.
+    let start = start.replace(['\n', '\r', '\t'], " ");
+    match text.chars().count().saturating_sub(most) as u64 {
+        0 => escaped(&start).into_owned(),
+        cut => format!("{}… [{} more characters cut]", escaped(start.trim()), count(cut)),
+    }
+}
+
+/// A text, or its beginning and how much of it was cut, in signs that are seen: see [`escaped`]. What was cut once is
+/// not cut again.
 pub fn bounded(text: &str) -> String {
+    let text = escaped_lines(text);
     if text.char_indices().nth(MOST).is_none() {
-        return text.to_owned();
+        return text.into_owned();
     }
     let kept: String = text.chars().take(MOST - WORDS).collect();
     let cut = text.chars().count() - (MOST - WORDS);
@@ -158,6 +222,32 @@ mod tests {
         let cut = bounded(&"ü".repeat(10_000_000));
         assert!(cut.chars().count() <= MOST && cut.ends_with("… [9,999,060 more characters cut]"), "{cut}");
         assert_eq!(bounded(&cut), cut);
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_or_does_not_show_is_written_out() {
+        for (text, shown) in [
+            ("\u{feff}{}", "\\u{feff}{}"),
+            ("{}\0", "{}\\0"),
+            ("\u{1b}[2J\u{7}\u{9b}1m", "\\u{1b}[2J\\u{7}\\u{9b}1m"),
+            ("a\u{202e}b\u{2066}c\u{200f}", "a\\u{202e}b\\u{2066}c\\u{200f}"),
+            (
+                "a\u{200b}\u{ad}\u{2060}\u{3164}\u{2800}\u{fe0f}\u{e0041}",
+                "a\\u{200b}\\u{ad}\\u{2060}\\u{3164}\\u{2800}\\u{fe0f}\\u{e0041}",
+            ),
+            ("a\u{a0}b\u{2028}c\u{85}d\r\te\u{7f}", "a\\u{a0}b\\u{2028}c\\u{85}d\\r\\te\\u{7f}"),
+        ] {
+            assert_eq!(escaped(text), shown);
+            assert_eq!(escaped(shown), shown, "once");
+            assert!(!bounded(text).contains(is_hidden));
+        }
+        for plain in ["\"it's\" a \\u{1b} µ × – … † ₂ ü e\u{301} 漢字 हिन्दी ไทยที่ 🦀", ""]
+        {
+            assert_eq!(escaped(plain), plain);
+        }
+        assert_eq!(escaped_lines("a\nb\r\n"), "a\nb\\r\n");
+        assert_eq!(shown(" {\r\n\t\"a\": 1}\u{feff}\n", 99), "{   \"a\": 1}\\u{feff}");
+        assert_eq!(shown("\0\0\0", 2), "\\0\\0… [1 more characters cut]");
     }
 
     #[test]

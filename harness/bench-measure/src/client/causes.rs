@@ -14,19 +14,19 @@ use bench_model::transport::Transport;
 /// How long a server has to show that it speaks HTTP without TLS, and bytes of its answer that are looked at.
 const PLAIN: (Duration, u64) = (Duration::from_secs(1), 2_048);
 
-/// An answer that is no text, and so no JSON: why, in words.
+/// What came is no answer: no text, or other messages alone. Why, in words.
 #[derive(Debug)]
-pub struct NoText(String);
+pub struct NoAnswer(pub(super) String);
 
-impl fmt::Display for NoText {
+impl fmt::Display for NoAnswer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
 }
 
-impl std::error::Error for NoText {}
+impl std::error::Error for NoAnswer {}
 
-impl NoText {
+impl NoAnswer {
     /// The bytes of an answer as text. `kind` is what they came as, and `encoding` what HTTP says of them.
     ///
     /// # Errors
@@ -53,15 +53,34 @@ pub(super) fn of_plain_http(error: Error, target: &Target) -> Error {
     anyhow!("it speaks no TLS there: give {scheme}:// in place of {scheme}s://")
 }
 
+/// A connection to the first of a server's addresses that takes one.
+///
+/// # Errors
+/// Its name is not known, or no address takes a connection in time: the system's reason for the last of them.
+pub fn connect_tcp(target: &Target, timeout: Duration) -> Result<TcpStream> {
+    let mut failed = None;
+    for addr in target.addresses()? {
+        match TcpStream::connect_timeout(&addr, timeout) {
+            Ok(stream) => return Ok(stream),
+            // The system has no reason of its own where the wait was given up here.
+            Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::TimedOut => {
+                failed = Some(anyhow!("{addr}: no connection within {} s", timeout.as_secs_f64()));
+            }
+            Err(error) => failed = Some(Error::from(error).context(addr)),
+        }
+    }
+    Err(failed.unwrap_or_else(|| anyhow!("{target}: no such address")))
+}
+
 /// Whether a server answers a request without TLS, and not by asking for TLS.
 fn is_plain_http(target: &Target) -> bool {
     let answered = || -> Result<String> {
         let (patience, most) = PLAIN;
-        let addresses = target.addresses()?;
-        let mut stream = TcpStream::connect_timeout(&addresses[0], patience)?;
+        let mut stream = connect_tcp(target, patience)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
-        write!(stream, "GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", target.addr())?;
+        let host = target.host().unwrap_or_default();
+        write!(stream, "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
         let mut start = Vec::new();
         // What came before a failure is enough.
         let _ = stream.take(most).read_to_end(&mut start);
@@ -88,7 +107,7 @@ pub(super) fn of_wait(error: Error, timeout: Duration) -> Error {
     if above { waited(timeout).context(words) } else { waited(timeout) }
 }
 
-fn is_wait(error: &Error) -> bool {
+pub(super) fn is_wait(error: &Error) -> bool {
     let is_late =
         |error: &io::Error| matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
     error.chain().any(|cause| {

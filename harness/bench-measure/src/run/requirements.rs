@@ -105,8 +105,8 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
             format!("has one request in flight on a connection and not {in_flight}; name another load tool")
         } else if !environment.keep_alive() && !can.closes_each {
             "keeps its connections; leave keep_alive out, or give tool = \"bombardier\"".to_owned()
-        } else if !server.headers.is_empty() && !can.headers {
-            "sends no headers of its own; give tool = \"rpc-load\"".to_owned()
+        } else if server.headers.are_more_than_a_host() && !can.headers {
+            "sends no headers of its own but Host; give tool = \"rpc-load\"".to_owned()
         } else if has_secret && !can.headers {
             "fills no variable into a URL; give tool = \"rpc-load\"".to_owned()
         } else if is_encrypted && !can.tls {

@@ -207,7 +207,7 @@ impl Bench<'_> {
 
     /// Warms a fresh server up, measures one window of it, and compares its answer again.
     fn measure(&self, trial: &Trial, subject: &mut Subject, paired: Option<&Side>) -> Ended<Sample> {
-        let addr = subject.target.addr().to_owned();
+        let addr = subject.target.socket();
         // A server that was started for this trial has no other clients.
         let ran_already = self.plan.server(&trial.server)?.running_at().is_some();
         let others = subject.pid().filter(|_| ran_already).map(|pid| accepted_at(pid, &addr).unwrap_or(0));

@@ -1,13 +1,13 @@
 //! The process of a server: one that the harness started, one that ran before, or one that it can't see.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::net::sockopt::socket_peercred;
 
-use crate::client::connect;
+use crate::client::{connect, connect_tcp};
 use crate::owned_process::{Adopted, Owned, describe};
 use bench_model::target::Target;
 use bench_model::transport::Transport;
@@ -74,29 +74,25 @@ impl Process {
 /// inspect. Of any other server no CPU time, memory or open files are known.
 ///
 /// # Errors
-/// Nobody answers there.
+/// It takes no connection: why, in the system's words.
 pub fn find_running(target: &Target) -> Result<(Target, Process)> {
-    let nobody = || format!("{target}: nobody answers there; start the server first, or give its address");
+    let unreached = || format!("{target}: no connection; start the service first, or give its address");
     if target.transport() == Transport::Ipc {
-        let connection = connect(target, CONNECTS_WITHIN).with_context(nobody)?;
-        let listener = socket_peercred(connection).with_context(nobody)?;
+        let connection = connect(target, CONNECTS_WITHIN).with_context(unreached)?;
+        let listener = socket_peercred(connection).with_context(unreached)?;
         let pid = listener.pid.as_raw_nonzero().get().unsigned_abs();
         let may_be_inspected = std::fs::read_dir(format!("/proc/{pid}/fd")).is_ok();
         let process = if may_be_inspected { Process::Running(Adopted::new(pid)) } else { Process::Elsewhere };
         return Ok((target.clone(), process));
     }
-    let answers = |addr: &SocketAddr| TcpStream::connect_timeout(addr, CONNECTS_WITHIN).is_ok();
-    let addr = target.addresses()?.into_iter().find(answers).with_context(nobody)?;
+    let addr = connect_tcp(target, CONNECTS_WITHIN).with_context(unreached)?.peer_addr()?;
     // Another machine's port may be taken here as well, on all addresses.
     let is_here = TcpListener::bind((addr.ip(), 0)).is_ok();
-    let pid = match addr {
-        SocketAddr::V4(addr) if is_here => listener_at(addr),
-        _ => None,
-    };
-    let Some(pid) = pid else { return Ok((target.clone(), Process::Elsewhere)) };
+    let pid = is_here.then(|| listener_at(addr)).flatten();
+    let process = pid.map_or(Process::Elsewhere, |pid| Process::Running(Adopted::new(pid)));
     // A certificate is for a name.
     let target = if target.is_encrypted() { target.clone() } else { target.resolved(addr) };
-    Ok((target, Process::Running(Adopted::new(pid))))
+    Ok((target, process))
 }
 
 /// How long a server that runs already may take to accept a connection.

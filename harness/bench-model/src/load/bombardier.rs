@@ -84,6 +84,8 @@ pub fn arguments(load: &Load, body: &str, url: &str, format: &[&str]) -> Vec<Str
     let timeout = format!("{}ms", load.timeout_ms);
     let mut args = vec!["-c", &connections, "-d", &duration, "-t", &timeout, "-m", "POST"];
     args.extend(["-H", "Content-Type: application/json", "-b", body, "-l"]);
+    let host = load.access.headers.host().map(|host| format!("Host: {host}"));
+    args.extend(host.iter().flat_map(|host| ["-H", host]));
     // Its own option for that is one of another client than its default.
     args.extend(["-H", "Connection: close"].into_iter().filter(|_| load.close_each));
     args.extend((load.client == Client::Http1).then_some("--http1"));

@@ -194,8 +194,13 @@ fn users<'a>(
     let requests: Vec<Value> = requests.into_iter().map(request).collect::<Result<_>>()?;
     ensure!(!requests.is_empty(), "k6 got no request for its users");
     let stages: Vec<(u32, u64)> = load.stages.iter().map(|stage| (stage.users, stage.duration_ms)).collect();
+    let mut headers = json!({ "Content-Type": "application/json" });
+    if let Some(host) = load.access.headers.host() {
+        headers["Host"] = host.into();
+    }
     Ok(json!({
         "url": url,
+        "headers": headers,
         "requests": requests,
         "stages": stages,
         "connections": load.connections,

@@ -53,7 +53,7 @@ impl Driver for Vegeta {
         args.push(format!("-targets={}", files.requests.display()));
         args.push(format!("-output={}", files.answered.display()));
         args.push("-lazy".to_owned());
-        let bodies = files.write_requests(load, bodies, |line, body| write_target(line, url, body))?;
+        let bodies = files.write_requests(load, bodies, |line, body| write_target(line, load, url, body))?;
         Ok(Invocation { args, interrupted: false, bodies })
     }
 
@@ -68,7 +68,7 @@ impl Driver for Vegeta {
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
         let Ok(rate) = rate_of(load, self) else { return Vec::new() };
         let mut target = String::new();
-        write_target(&mut target, url, body);
+        write_target(&mut target, load, url, body);
         let vegeta = |args| command(self.about().name, args);
         vec![command("echo", vec![target]), vegeta(attack(load, rate)), vegeta(vec!["report".to_owned()])]
     }
@@ -88,10 +88,16 @@ fn attack(load: &Load, rate: u32) -> Vec<String> {
 }
 
 /// Appends a target with this body, as the tool reads it.
-fn write_target(line: &mut String, url: &str, body: &str) {
+fn write_target(line: &mut String, load: &Load, url: &str, body: &str) {
     line.push_str(r#"{"method":"POST","url":""#);
     line.push_str(url);
-    line.push_str(r#"","body":""#);
+    if let Some(host) = load.access.headers.host() {
+        line.push_str(r#"","header":{"Host":["#);
+        line.push_str(&serde_json::Value::from(host).to_string());
+        line.push_str(r#"]},"body":""#);
+    } else {
+        line.push_str(r#"","body":""#);
+    }
     STANDARD.encode_string(body.as_bytes(), line);
     line.push_str("\"}");
 }
@@ -290,7 +296,7 @@ mod tests {
         let requests = dir.path().join("requests");
         let [answered, template, printed] = [(); 3].map(|()| requests.clone());
         let files = Files { requests: requests.clone(), answered, template, printed };
-        let write = |line: &mut String, body: &str| write_target(line, "http://a:1/", body);
+        let write = |line: &mut String, body: &str| write_target(line, &load, "http://a:1/", body);
         assert_eq!(files.write_requests(&load, &mut Bodies::One("{}"), write).unwrap(), 5);
         let line = r#"{"method":"POST","url":"http://a:1/","body":"e30="}"#;
         assert_eq!(std::fs::read_to_string(&requests).unwrap(), format!("{line}\n").repeat(5));

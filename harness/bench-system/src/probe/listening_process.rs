@@ -2,21 +2,25 @@
 //! measured.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, SocketAddr, SocketAddrV4};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
 
-use procfs::net::{TcpState, UnixState, tcp, tcp6};
+use procfs::net::{TcpState, tcp, tcp6};
 use procfs::process::{FDTarget, Process, all_processes};
 
 use super::process_usage::process;
 
 /// The process of this machine that listens at an address, at one port of all addresses included. `None` where there is
-/// none, or where its open files can't be read: it runs as another user, or in another container.
-pub fn listener_at(addr: SocketAddrV4) -> Option<u32> {
+/// none, or where its open files can't be read: it runs as another user, or in another container. Of several the
+/// system takes the one that listens at that address alone.
+pub fn listener_at(addr: SocketAddr) -> Option<u32> {
     let entries = tcp().into_iter().chain(tcp6()).flatten();
-    let listening =
-        entries.filter(|entry| entry.state == TcpState::Listen && takes(entry.local_address, addr));
-    let inodes: Vec<u64> = listening.map(|entry| entry.inode).collect();
+    let listening = entries.filter(|entry| entry.state == TcpState::Listen);
+    let ranked = listening.filter_map(|entry| Some((rank(entry.local_address, addr)?, entry.inode)));
+    let ranked: Vec<(u8, u64)> = ranked.collect();
+    let first = ranked.iter().map(|(rank, _)| *rank).min()?;
+    let inodes: Vec<u64> =
+        ranked.iter().filter(|(rank, _)| *rank == first).map(|(_, inode)| *inode).collect();
     let holds_one = |process: &Process| {
         let mut files = process.fd().into_iter().flatten().flatten();
         files.any(|file| matches!(file.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
@@ -42,10 +46,9 @@ pub fn accepted_at(pid: u32, addr: &str) -> Option<u64> {
 fn connections(pid: u32, addr: &str, is_open: fn(&TcpState) -> bool, counts: fn(u64) -> bool) -> Option<u64> {
     let process = process(pid)?;
     let open = if addr.starts_with('/') {
-        let is_open = |state: &UnixState| matches!(state, UnixState::CONNECTING | UnixState::CONNECTED);
-        let to_it = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new(addr));
-        let entries = process.unix().ok()?.into_iter();
-        entries.filter(|entry| to_it(&entry.path) && is_open(&entry.state) && counts(entry.inode)).count()
+        let table = fs::read_to_string(format!("/proc/{pid}/net/unix")).ok()?;
+        let inodes = table.lines().filter_map(|line| connected_inode(line, addr));
+        inodes.filter(|inode| counts(*inode)).count()
     } else {
         let port: u16 = addr.rsplit_once(':')?.1.parse().ok()?;
         // A machine without IPv6 has no table of it.
@@ -64,10 +67,29 @@ pub fn has_socket(pid: u32) -> Option<bool> {
     Some(files.any(|file| matches!(file.target, FDTarget::Socket(_))))
 }
 
-/// Whether a socket that listens at `local` takes connections to an address.
-fn takes(local: SocketAddr, addr: SocketAddrV4) -> bool {
-    let ip = local.ip().to_canonical();
-    local.port() == addr.port() && (ip.is_unspecified() || ip == IpAddr::V4(*addr.ip()))
+/// The inode of a connected Unix socket, from a line of the system's table, where it has this path. Paths may have
+/// spaces, which procfs takes for their end.
+fn connected_inode(line: &str, path: &str) -> Option<u64> {
+    // Num RefCount Protocol Flags Type St Inode Path
+    let own = line.strip_suffix(path)?.strip_suffix(' ')?;
+    let fields: Vec<&str> = own.split_whitespace().collect();
+    let [_, _, _, _, _, state, inode] = fields.as_slice() else { return None };
+    // Connecting, and connected.
+    matches!(*state, "02" | "03").then(|| inode.parse().ok())?
+}
+
+/// Whether a socket that listens at `local` takes connections to an address: 0 where that is its own, more where it
+/// takes those to others too.
+fn rank(local: SocketAddr, addr: SocketAddr) -> Option<u8> {
+    let (own, wanted) = (local.ip().to_canonical(), addr.ip().to_canonical());
+    let rank = match (own, wanted) {
+        _ if own == wanted => 0,
+        (IpAddr::V4(own), IpAddr::V4(_)) if own.is_unspecified() => 1,
+        (IpAddr::V6(own), IpAddr::V6(_)) if own.is_unspecified() => 1,
+        (IpAddr::V6(own), IpAddr::V4(_)) if own.is_unspecified() => 2,
+        _ => return None,
+    };
+    (local.port() == addr.port()).then_some(rank)
 }
 
 #[cfg(test)]
@@ -82,10 +104,24 @@ mod tests {
 
     #[test]
     fn a_listener_is_found_until_it_stops() {
-        for bound in ["127.0.0.1:0", "0.0.0.0:0"] {
-            let listener = TcpListener::bind(bound).unwrap();
+        for (bound, ip) in [
+            ("127.0.0.1:0", "127.0.0.1"),
+            ("0.0.0.0:0", "127.0.0.1"),
+            ("[::1]:0", "::1"),
+            ("[::]:0", "::1"),
+            ("[::]:0", "127.0.0.1"),
+            ("127.0.0.1:0", "::ffff:127.0.0.1"),
+        ] {
+            let listener = match TcpListener::bind(bound) {
+                Ok(listener) => listener,
+                Err(error) if bound.starts_with('[') => {
+                    eprintln!("SKIPPED: {bound}: {error}");
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
             let port = listener.local_addr().unwrap().port();
-            let SocketAddr::V4(addr) = SocketAddr::from(([127, 0, 0, 1], port)) else { panic!() };
+            let addr = SocketAddr::new(ip.parse().unwrap(), port);
             assert_eq!(listener_at(addr), Some(std::process::id()), "{bound}");
             drop(listener);
             // A process that another test starts holds all sockets of this one until it runs its own program.
@@ -105,7 +141,7 @@ mod tests {
         counts(&addr.to_string(), || TcpStream::connect(addr).unwrap(), || listener.accept().unwrap().0);
 
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("socket");
+        let path = dir.path().join("a socket's  name");
         let listener = UnixListener::bind(&path).unwrap();
         let connect = || UnixStream::connect(&path).unwrap();
         counts(path.to_str().unwrap(), connect, || listener.accept().unwrap().0);
@@ -156,17 +192,17 @@ mod tests {
 
     #[test]
     fn only_that_port_and_address_take_connections() {
-        let addr = "127.0.0.1:8899".parse().unwrap();
-        for (local, expected) in [
-            ("127.0.0.1:8899", true),
-            ("0.0.0.0:8899", true),
-            ("[::]:8899", true),
-            ("[::ffff:127.0.0.1]:8899", true),
-            ("127.0.0.1:8900", false),
-            ("127.0.0.2:8899", false),
-            ("[::1]:8899", false),
+        for (local, v4, v6) in [
+            ("127.0.0.1:8899", Some(0), None),
+            ("0.0.0.0:8899", Some(1), None),
+            ("[::]:8899", Some(2), Some(1)),
+            ("[::ffff:127.0.0.1]:8899", Some(0), None),
+            ("127.0.0.1:8900", None, None),
+            ("127.0.0.2:8899", None, None),
+            ("[::1]:8899", None, Some(0)),
         ] {
-            assert_eq!(takes(local.parse().unwrap(), addr), expected, "{local}");
+            let of = |addr: &str| rank(local.parse().unwrap(), addr.parse().unwrap());
+            assert_eq!((of("127.0.0.1:8899"), of("[::1]:8899")), (v4, v6), "{local}");
         }
     }
 }

@@ -187,7 +187,11 @@ fn a_node_that_runs_already_is_measured_and_left_running() {
 
     drop(started);
     fs::remove_dir_all(bench.path("results")).unwrap();
-    refused(&bench, &run(&bench, &["run", "tiny"]), &["server node: ", "nobody answers there"]);
+    refused(
+        &bench,
+        &run(&bench, &["run", "tiny"]),
+        &["server node: ", "no connection; start the service first"],
+    );
     refused(&bench, &run(&bench, &["serve", "node"]), &["server node: runs already, at"]);
 }
 
@@ -255,7 +259,7 @@ fn a_target_is_refused_that_is_not_ones_own_or_gets_too_much() {
     };
     refuse(&["http://192.0.2.1:8899"], &["server target: ", "is not on loopback", "--i-own-this-target"]);
     refuse(&["ftp://127.0.0.1:1"], &["--target", "is not of the form http://HOST:PORT"]);
-    refuse(&["http://127.0.0.1:1"], &["server target: ", "nobody answers there"]);
+    refuse(&["http://127.0.0.1:1"], &["server target: ", "no connection; start the service first"]);
     let started = Started::actix(&bench, "50", "1");
     let url = started.1.as_str();
     refuse(&[url, "--max-connections", "2"], &["more than the bound of 2", "--max-connections 3"]);

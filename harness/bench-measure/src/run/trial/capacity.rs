@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Finds a server's capacity out, before any load. Of a process that can't be seen only the time of a request is known.
 pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Capacity {
-    let queue = seen.and_then(|_| Listening::at(target.addr())).and_then(|listening| listening.read());
+    let queue = seen.and_then(|_| Listening::at(&target.socket())).and_then(|listening| listening.read());
     let alone = time_alone(target, request, seen.map(|seen| seen.pid));
     Capacity {
         open_files_limit: seen.and_then(|seen| threads::open_files_limit(seen.pid)),
@@ -81,15 +81,16 @@ fn time_alone(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Opt
 
 /// A connection of its own over HTTP, which sends the request and reads the answer each time.
 fn over_http(target: &Target, body: &str) -> Option<impl FnMut() -> Option<()> + use<>> {
-    let (addr, path) = (target.addr(), target.filled_path().ok()?);
-    let mut client = TcpStream::connect(addr).ok()?;
+    let path = target.filled_path().ok()?;
+    let mut client = TcpStream::connect(target.socket()).ok()?;
     client.set_nodelay(true).ok()?;
     client.set_write_timeout(Some(PATIENCE)).ok()?;
     let length = body.len();
-    let headers = target.access().headers.filled().ok()?;
+    let headers = target.access().headers.clone().with_host(target.host()?);
+    let headers = headers.filled().ok()?;
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {addr}\r\n{headers}Content-Type: application/json\r\nContent-Length: \
+        "POST {path} HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: \
          {length}\r\n\r\n{body}"
     );
     Some(move || {

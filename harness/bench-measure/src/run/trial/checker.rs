@@ -11,6 +11,7 @@ use validator_state::State;
 use crate::client::{Answer, Connection, settled};
 use bench_model::observation::{Checked, Differences};
 use bench_model::workload::requests::{DrawnRequest, Stream};
+use bench_system::foreign_text::shown;
 use bench_system::probe::process_usage::thread_cpu_s;
 use bench_system::probe::watcher::Watcher;
 
@@ -85,7 +86,7 @@ impl Checker {
 
     /// Whether an answer is the true one; where not, the request, its answer, and the true one.
     fn compare(&mut self, request: &DrawnRequest, text: &str) -> Result<(), String> {
-        let shown = |text: &str| text.trim().chars().take(SHOWN).collect::<String>().replace('\n', " ");
+        let shown = |text: &str| shown(text, SHOWN);
         let requested = shown(&request.body);
         let truth =
             request.truth(&self.state).map_err(|error| format!("requested {requested}: {error:#}"))?;

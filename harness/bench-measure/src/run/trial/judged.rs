@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::checker::rises;
 use super::{Ended, Ending, Judged};
-use crate::client::{self, NoText, Right, Verdict};
+use crate::client::{self, NoAnswer, Right, Verdict};
 use crate::metrics::{self, ServerCounts};
 use crate::subject::Subject;
 use bench_model::load::{LoadSample, k6};
@@ -120,7 +120,7 @@ pub(super) fn read_newest(calls: &[NewestCall], subject: &Subject) -> Judged<Vec
         };
         let answer = client::request(&subject.target, &call.body());
         let silent = |error| Outcome::NoAnswer { when: when.clone(), reason: format!("{error:#}") };
-        let answer = answer.map_err(|error| match error.downcast_ref::<NoText>() {
+        let answer = answer.map_err(|error| match error.downcast_ref::<NoAnswer>() {
             Some(no_text) => wrong(no_text.to_string()),
             None => silent(error),
         })?;

@@ -69,6 +69,12 @@ impl Order {
     pub fn new(what: &'static str, tool: LoadTool, load: Load) -> Self {
         Self { what, tool, load, holding: None }
     }
+
+    /// The same load whose requests name this host.
+    fn with_host(mut self, host: &str) -> Self {
+        self.load.access.headers = std::mem::take(&mut self.load.access.headers).with_host(host);
+        self
+    }
 }
 
 /// A load that is ready to be put on.
@@ -171,6 +177,12 @@ impl Bench<'_> {
         bodies: &mut Bodies<'_>,
         target: &Target,
     ) -> Ended<Ready> {
+        // Each tool looks a name up in its own way, so all get the address, and the name in a header.
+        let url = target.socket_url();
+        let order = match target.host() {
+            Some(host) if url != target.url() => order.with_host(host),
+            _ => order,
+        };
         let Order { what, tool, ref load, .. } = order;
         let can = tool.can();
         if !can.several_bodies && !matches!(bodies, Bodies::One(_)) {
@@ -181,7 +193,6 @@ impl Bench<'_> {
         }
         let stem = self.folder.tool_output(trial, what);
         let niceness = self.tool_niceness(&trial.server);
-        let url = target.url();
         if let Some(pool) = &self.plan.hosts {
             let launch = Launch { pool, order, niceness, url, stem, tools: self.tools };
             return Ok(Ready::Hosts(launch.start(bodies, self.interrupt)?));
@@ -248,7 +259,7 @@ impl Runner<'_> {
         let (stdout, stderr) = (prepared.stdout(), prepared.path("stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let (began, started) = (SystemTime::now(), Instant::now());
-        let limits = Limits { niceness: prepared.niceness, ..Limits::default() };
+        let limits = Limits { niceness: prepared.niceness, without_proxies: true, ..Limits::default() };
         let mut tool = Owned::spawn_with(program, &invocation.args, &output, self.placement, limits)?;
         let watched = (!load.stages.is_empty()).then(|| watch_cpu(tool.pid(), load));
         if invocation.interrupted {

@@ -37,7 +37,7 @@ impl Watch {
         let Some((Seen { pid, at_rest }, cpu)) = process else {
             return Self { sampler: None, question: None, checker: None };
         };
-        let sampler = sample(pid, at_rest, window, Listening::at(subject.target.addr()));
+        let sampler = sample(pid, at_rest, window, Listening::at(&subject.target.socket()));
         let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
             let start = Start { pid, metrics, counts, cpu_s: cpu.total_s() };
             request_after(window / 2, start)

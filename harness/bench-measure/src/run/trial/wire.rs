@@ -46,7 +46,7 @@ impl Bench<'_> {
             return Ok(None);
         }
         let [noted, stderr] = ["wire.pcap", "wire.stderr"].map(|what| self.folder.tool_output(trial, what));
-        Capture::begin(target.addr(), noted, stderr, self.interrupt).map(Some)
+        Capture::begin(&target.socket(), noted, stderr, self.interrupt).map(Some)
     }
 
     /// Ends a capture and works out what it saw.
