@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::block_counts::planned_block_counts;
 use super::interim_analyses::{Decision, PairedRatios, Rules, fits, next_block_count, replay};
 use super::observed::{Lost, Observed, Place, Samples, log_ratios, log_ratios_of};
+use super::run_again::{Blocks, Uncompared};
 use super::verdict::{Better, Demand, Finding};
 use bench_model::config::{Campaign, Placement};
 use bench_model::figure::Figure;
@@ -106,40 +107,11 @@ struct Pair {
     blocks: Blocks,
 }
 
-/// The blocks of a pair, as far as both servers were observed.
-#[derive(Debug, Clone, Default)]
-struct Blocks {
-    /// Those that count, in order: planned counts are of these.
-    counted: Vec<u32>,
-    /// Those that are run again as later blocks, and so do not count.
-    run_again: Vec<u32>,
-    /// All that were lost, by what they were lost to.
-    lost: BTreeMap<Lost, u32>,
-}
-
-impl Blocks {
-    /// From the fates of the blocks, in order. The first `most` of the lost ones are run again: that depends on what a
-    /// block was lost to and never on a figure.
-    fn new(fates: impl Iterator<Item = Option<Lost>>, most: u32) -> Self {
-        let mut blocks = Self::default();
-        for (block, lost) in (1..).zip(fates) {
-            if let Some(lost) = lost {
-                *blocks.lost.entry(lost).or_insert(0) += 1;
-            }
-            if lost.is_some() && blocks.run_again.len() < most as usize {
-                blocks.run_again.push(block);
-            } else {
-                blocks.counted.push(block);
-            }
-        }
-        blocks
-    }
-}
-
 /// All pairs of a campaign, with what was observed and decided of each.
 pub struct Comparisons<'a> {
     observed: &'a Observed<'a>,
     pairs: Vec<Pair>,
+    uncompared: Uncompared,
     data: Vec<PairedRatios>,
     decisions: Vec<Decision>,
     rules: Rules,
@@ -172,12 +144,15 @@ impl<'a> Comparisons<'a> {
                 }));
             }
         }
+        let is_compared = |trial: &Trial| pairs.iter().any(|pair| pair.holds(trial));
+        let others = trials.iter().filter(|trial| !is_compared(trial));
+        let uncompared = Uncompared::new(campaign, others, extra, observed);
         let data: Vec<PairedRatios> = pairs.iter().map(|pair| pair.paired_ratios(observed)).collect();
         let block_counts =
             planned_block_counts(pairs.len(), campaign.max_blocks, campaign.precision.is_some());
         let rules = Rules::new(&JUDGED.map(|(_, better)| better), demand(campaign), block_counts);
         let decisions = replay(&data, &rules);
-        Self { observed, pairs, data, decisions, rules, campaign }
+        Self { observed, pairs, uncompared, data, decisions, rules, campaign }
     }
 
     /// The results of each pair that was measured at all.
@@ -186,9 +161,11 @@ impl<'a> Comparisons<'a> {
         pairs.filter_map(|((pair, decision), data)| pair.comparison(self.observed, decision, data)).collect()
     }
 
-    /// Blocks that were lost to some pair and are run again as later ones.
+    /// Blocks that were lost to some pair, or to a cell that no pair holds, and are run again as later ones.
     pub fn run_again(&self) -> u32 {
-        let blocks: BTreeSet<&u32> = self.pairs.iter().flat_map(|pair| &pair.blocks.run_again).collect();
+        let of_pairs = self.pairs.iter().map(|pair| &pair.blocks);
+        let blocks: BTreeSet<u32> =
+            of_pairs.chain(self.uncompared.blocks()).flat_map(|blocks| blocks.run_again.clone()).collect();
         blocks.len() as u32
     }
 
@@ -210,7 +187,7 @@ impl<'a> Comparisons<'a> {
         let is_compared = |trial: &Trial| self.pairs.iter().any(|pair| pair.holds(trial));
         let needed = |trial: &&Trial| {
             if !is_compared(trial) {
-                return trial.block <= self.uncompared_blocks();
+                return trial.block <= self.uncompared_blocks() + self.uncompared.blocks_again(trial);
             }
             self.pairs.iter().zip(&self.decisions).any(|(pair, decision)| {
                 pair.holds(trial)
@@ -291,13 +268,15 @@ impl Pair {
     }
 
     /// What a block was lost to; `None` where it counts. A server that failed is a result, whatever the other's trial
-    /// gave.
+    /// gave. Steal spoils no ratio of CPU times in a duet, and its closed loops have no other figure.
     fn lost(&self, observed: &Observed<'_>, block: u32) -> Option<Lost> {
         let both = self.places().map(|place| observed.observation(place, block));
         let both = || both.into_iter().flatten();
         let has_failed = |of: &Observation| of.outcome.sample().is_none() && Lost::of(of).is_none();
+        let has_cpu_alone = self.is_duet && self.level.rate.is_none();
+        let counts = |lost: &Lost| !(has_cpu_alone && *lost == Lost::Steal);
         // In a duet the other trial of a lost one is only "not measured", which comes last.
-        if both().any(has_failed) { None } else { both().filter_map(Lost::of).min() }
+        if both().any(has_failed) { None } else { both().filter_map(Lost::of).filter(counts).min() }
     }
 
     fn blocks(&self, observed: &Observed<'_>, most: u32) -> Blocks {
@@ -306,8 +285,8 @@ impl Pair {
     }
 
     fn paired_ratios(&self, observed: &Observed<'_>) -> PairedRatios {
-        let [a, b] = self.places().map(|place| observed.samples_of(place));
         let by_count = |(figure, _): (Figure, Better)| {
+            let [a, b] = self.places().map(|place| observed.samples_for_ratio(place, figure));
             let ratios = log_ratios(figure, &a, &b);
             let counted = (1..).zip(&self.blocks.counted);
             counted.filter_map(|(count, block)| Some((count, *ratios.get(block)?))).collect()

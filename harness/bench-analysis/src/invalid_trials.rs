@@ -53,7 +53,12 @@ pub struct Invalid {
 
 pub(super) fn invalid_trial(observation: &Observation) -> Option<InvalidTrial> {
     let sample = observation.outcome.sample()?;
-    Some(uncounted(observation, Invalid { lost: invalid(sample)? }, invalid_reason(sample)?))
+    let (lost, mut reason) = (invalid(sample)?, invalid_reason(sample)?);
+    if lost == Lost::Steal && observation.trial.beside.is_some() {
+        reason +=
+            "; both servers of the pair ran at once, so the ratio of CPU per request counts all the same";
+    }
+    Some(uncounted(observation, Invalid { lost }, reason))
 }
 
 pub(super) fn failed_trial(observation: &Observation) -> Option<FailedTrial> {

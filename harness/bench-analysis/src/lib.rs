@@ -23,6 +23,7 @@ mod observed;
 pub mod open_loop;
 pub mod original;
 pub mod pooled;
+mod run_again;
 pub mod search;
 pub mod slo;
 pub mod soak;

@@ -64,6 +64,19 @@ impl<'a> Observed<'a> {
         self.samples_by(place, valid)
     }
 
+    /// What counts in a ratio of this figure. The two servers of a duet share one core at the same time, so what the
+    /// hypervisor takes, it takes from both: a request costs each of them more, and the ratio of their CPU times stays.
+    /// Rates and latencies of such a trial count nowhere, nor does its CPU time by itself.
+    pub(super) fn samples_for_ratio(&self, place: Place<'_>, figure: Figure) -> Samples<'a> {
+        let (_, beside, ..) = place;
+        if beside.is_none() || figure != Figure::CpuUsPerRequest {
+            return self.samples_of(place);
+        }
+        self.samples_by(place, |observation| {
+            observation.outcome.sample().filter(|sample| matches!(invalid(sample), None | Some(Lost::Steal)))
+        })
+    }
+
     /// What was measured, invalid trials among it: for a comparison that is shown once with them and once without.
     pub(super) fn samples_with_invalid(&self, place: Place<'_>) -> Samples<'a> {
         self.samples_by(place, |observation| observation.outcome.sample())

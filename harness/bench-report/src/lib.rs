@@ -88,6 +88,10 @@ impl Run {
         let slo_on = rates.as_ref().map(RunFolder::conditions).transpose()?;
         let conditions = folder.conditions()?;
         let mut summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &observations);
+        if folder.is_packed() {
+            // It has ended, whatever would be run again today.
+            summary.left = 0;
+        }
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = bench_analysis::remedies(folder)?;
         summary.original = reproduced(&plan, &observations);

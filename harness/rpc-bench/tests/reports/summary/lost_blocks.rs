@@ -1,6 +1,8 @@
 //! Blocks that were lost to the machine: left out, and run again.
 
 use super::*;
+use bench_model::config::View;
+use bench_model::load::Level;
 
 #[test]
 fn a_lost_block_is_counted_and_left_out() {
@@ -107,4 +109,110 @@ fn a_block_with_a_failure_is_not_run_again() {
     assert_eq!((comparison.rate.blocks, comparison.run_again), (6, 1));
     assert_eq!(comparison.lost, BTreeMap::from([(Lost::ToolFailed, 1)]));
     assert_eq!(observations.iter().map(|observation| observation.trial.block).max(), Some(8));
+}
+
+/// Servers that nothing is compared with, on a machine that spoils the trials that `spoils` names.
+fn uncompared(spoils: impl Fn(&Trial) -> bool) -> (Campaign, impl Fn(&Trial) -> Outcome) {
+    let campaign = Campaign { baseline: None, comparisons: Vec::new(), curve_blocks: None, ..campaign(3) };
+    let gave = move |trial: &Trial| {
+        let mut sample = sample(1_000.0, 10.0);
+        sample.host.steal_s = Some(if spoils(trial) { 0.4 } else { 0.0 });
+        Outcome::Completed(Box::new(sample))
+    };
+    (campaign, gave)
+}
+
+#[test]
+fn what_no_pair_holds_is_run_again_too() {
+    let (campaign, gave) = uncompared(|trial| trial.server == "actix" && trial.block <= 2);
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let blocks = |server: &str| {
+        let of = |observation: &&Observation| observation.trial.server == server;
+        observations.iter().filter(of).map(|observation| observation.trial.block).collect::<Vec<u32>>()
+    };
+    assert_eq!((blocks("actix"), blocks("legacy")), (vec![1, 2, 3, 4, 5], vec![1, 2, 3]));
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let cell = summary.cell("actix", "getBalance", 125).unwrap();
+    assert_eq!((cell.completed, &cell.invalid, summary.left), (3, &BTreeMap::from([(Lost::Steal, 2)]), 0));
+    for stint in [1, 2] {
+        assert_eq!(
+            run_in_stints(&campaign, stint, &gave),
+            observations,
+            "a resumed run makes the same trials"
+        );
+    }
+}
+
+#[test]
+fn cells_that_a_view_pairs_are_run_again_together() {
+    let (campaign, gave) = uncompared(|trial| trial.server == "actix" && trial.block == 2);
+    let over = BTreeMap::from([("server".to_owned(), "legacy".into())]);
+    let view = View { figure: vec![Figure::P99Us], over, ..View::default() };
+    let campaign = Campaign { views: vec![view], ..campaign };
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let last = observations.iter().filter(|observation| observation.trial.block == 4).count();
+    assert_eq!((observations.len(), last), (8, 2), "both in one block, so that there is a ratio of it");
+}
+
+#[test]
+fn what_no_pair_holds_is_run_again_within_a_bound() {
+    let (campaign, gave) = uncompared(|trial| trial.server == "actix");
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let of_actix = observations.iter().filter(|observation| observation.trial.server == "actix").count();
+    assert_eq!((of_actix, campaign.extra_blocks()), (6, 3));
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    assert_eq!((summary.left, summary.cell("actix", "getBalance", 125).unwrap().completed), (0, 0));
+}
+
+/// A pair on one core at the same time, of which the hypervisor takes a tenth in every second block.
+fn duet_with_steal(rate: Option<u32>) -> Summary {
+    let mut campaign = campaign(12);
+    campaign.environment.placement = Placement::Duet;
+    let level = Level { connections: 25, rate, ..Level::default() };
+    let trials = plan::trials_at(&campaign, &[level]);
+    let gave = |trial: &Trial| {
+        let is_stolen = trial.block % 2 == 0;
+        // All of it takes longer, and each request costs both servers a fifth more.
+        let cpu_us = if trial.server == "actix" { 8.0 } else { 10.0 } * if is_stolen { 1.2 } else { 1.0 };
+        let mut sample = sample(1_000.0, cpu_us);
+        sample.load.latency_us.p99 = if is_stolen && trial.server == "actix" { 900.0 } else { 100.0 };
+        sample.host.steal_s = Some(if is_stolen { 0.2 } else { 0.0 });
+        Outcome::Completed(Box::new(sample))
+    };
+    let observations: Vec<Observation> = trials.iter().map(|trial| observation(trial, gave(trial))).collect();
+    summarize(&campaign, &[level], &trials, &observations)
+}
+
+#[test]
+fn steal_spoils_rates_and_latencies_and_no_ratio_of_cpu_in_a_duet() {
+    let summary = duet_with_steal(None);
+    let [pair] = &summary.comparisons[..] else { panic!("{:?}", summary.comparisons) };
+    assert_eq!((pair.invalid_blocks, pair.run_again, pair.cpu.blocks), (0, 0, 12), "nothing is run again");
+    assert!((pair.cpu.ratio.value - 0.8).abs() < 1e-9, "{:?}", pair.cpu);
+    assert_eq!(
+        (pair.rate.blocks, pair.p99_ratio.unwrap().value),
+        (6, 1.0),
+        "only of the blocks without steal"
+    );
+    let cell = summary.cells.iter().find(|cell| cell.server == "legacy").unwrap();
+    let cpu_us = cell.figure(Figure::CpuUsPerRequest).unwrap().value;
+    assert!((cpu_us - 10.0).abs() < 1e-9, "CPU time by itself is of trials without steal: {cpu_us}");
+    let reason = &summary.invalid[0].reason;
+    assert!(reason.contains("the ratio of CPU per request counts all the same"), "{reason}");
+    // At a rate there are latencies, and these need blocks without steal.
+    let [pair] = &duet_with_steal(Some(500)).comparisons[..] else { panic!() };
+    assert_eq!((pair.lost.get(&Lost::Steal), pair.run_again), (Some(&9), 6));
+}
+
+#[test]
+fn steal_spoils_a_ratio_of_cpu_of_servers_that_ran_one_after_the_other() {
+    let campaign = Campaign { max_extra_blocks: Some(0), ..campaign(12) };
+    let observations = observe(&campaign, |trial| {
+        let mut sample = sample(1_000.0, 10.0);
+        sample.host.steal_s = Some(if trial.block % 2 == 0 { 0.2 } else { 0.0 });
+        Outcome::Completed(Box::new(sample))
+    });
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let pair = actix_over_legacy(&summary);
+    assert_eq!((pair.invalid_blocks, pair.cpu.blocks, pair.rate.blocks), (6, 6, 6));
 }
