@@ -39,7 +39,7 @@ pub use caveats::{Mark, NEAR_CEILING};
 pub use cell::Cell;
 pub use comparison::{Comparison, Comparisons, JUDGED, Terms, demand};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
-pub use invalid_trials::{Failed, FailedTrial, InvalidTrial, Uncounted};
+pub use invalid_trials::{Failed, FailedTrial, InvalidTrial, Spoiled, Uncounted, spoiled};
 pub use latency::LatencyMoment;
 pub use observed::{Lost, Observed, grouped, invalid_reason, log_ratios, valid};
 pub use summary::{Bound, SUMMARY_VERSION, SamplingCores, Summary, summarize};

@@ -181,22 +181,34 @@ pub(super) fn invalid(sample: &Sample) -> Option<Lost> {
     sample.host.throttled_periods.is_some_and(|periods| periods > 0).then_some(Lost::Throttled)
 }
 
-/// The same as a sentence with a number.
+/// The same as a sentence with a number, and the setting that says how much of it is too much.
 pub fn invalid_reason(sample: &Sample) -> Option<String> {
-    let percent = |share: Option<f64>| share.map_or(0.0, |share| share * 100.0);
-    Some(match invalid(sample)? {
-        Lost::Steal => format!("the hypervisor took {:.0} % of the cores", percent(sample.steal_share())),
+    let lost = invalid(sample)?;
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let taken = percent(lost_share(sample, lost).unwrap_or(0.0));
+    let foreign = sample.foreign_cpu.as_ref();
+    Some(match lost {
+        Lost::Steal => {
+            let most = percent(sample.host.steal_limit.unwrap_or(MUCH_STEAL));
+            format!("the hypervisor took {taken} of the cores (max_steal is {most})")
+        }
         Lost::ForeignCpu => {
-            let foreign = sample.foreign_cpu.as_ref();
             let name = foreign.and_then(|foreign| foreign.busiest.as_ref());
             let name = name.map_or_else(String::new, |(name, _)| format!(" ({name})"));
-            format!(
-                "another process{name} used {:.0} % of the cores",
-                percent(foreign.map(ForeignCpu::share))
-            )
+            let most = percent(foreign.map_or(0.0, |foreign| foreign.limit));
+            format!("another process{name} used {taken} of the cores (max_foreign_cpu is {most})")
         }
         lost => lost.words().to_owned(),
     })
+}
+
+/// The share of the processors' time that a trial lost to the hypervisor or to other processes, from 0 to 1.
+pub(super) fn lost_share(sample: &Sample, lost: Lost) -> Option<f64> {
+    match lost {
+        Lost::Steal => sample.steal_share(),
+        Lost::ForeignCpu => sample.foreign_cpu.as_ref().map(ForeignCpu::share),
+        _ => None,
+    }
 }
 
 /// How often each value comes.

@@ -34,11 +34,13 @@ pub fn sharing(run: &Run) -> String {
         }
         (None, false) => "The network between it and the load generator is in every figure.",
     };
-    let cpu = match run.summary.cells.iter().any(|cell| cell.figure(Figure::CpuUsPerRequest).is_some()) {
-        true => "CPU per request is that of the process that listens at its port.",
-        false => {
-            "Its CPU time, memory and open files are unknown: no process that the harness may inspect listens there."
-        }
+    let mut cells = run.summary.cells.iter();
+    let cpu = if cells.clone().any(|cell| cell.figure(Figure::CpuUsPerRequest).is_some()) {
+        "CPU per request is that of the process that listens at its port."
+    } else if cells.any(|cell| cell.completed > 0) {
+        "Its CPU time, memory and open files are unknown: no process that the harness may inspect listens there."
+    } else {
+        "Its CPU time is not shown, as no trial is valid."
     };
     let (server, url) = (server.label(), &at.url);
     format!("{server} ran already, at {url}, and was not started afresh for each trial. {place} {cpu}")

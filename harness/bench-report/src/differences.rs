@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::columns::Columns;
-use super::format::{available, bytes, known};
+use super::format::{available, bytes, known, list};
 use bench_analysis::two_runs::{Between, Both, Measured};
-use bench_model::config::Placement;
+use bench_model::config::{Placement, Server};
 use bench_model::plan::layouts;
 use bench_system::probe::processor::Processor;
 
@@ -49,7 +49,17 @@ pub(super) fn warnings(runs: Both<&Measured>, between: &Between) -> Vec<String> 
         out.extend(found.into_iter().flatten().map(|found| run_is.clone() + &found));
     }
     let commits = runs.map(|run| run.conditions.host.commit.as_ref().filter(|commit| !commit.ends_with('+')));
-    if commits.before.is_some() && commits.before == commits.after {
+    let common = || {
+        let is_common =
+            |server: &&Server| runs.before.plan.servers.iter().any(|earlier| earlier.name == server.name);
+        runs.after.plan.servers.iter().filter(is_common)
+    };
+    // A commit of this repository says nothing of a program that is not built from it.
+    let is_ours = |server: &Server| !server.build.is_empty() && server.running_at().is_none();
+    let others = list(common().filter(|server| !is_ours(server)).map(Server::label));
+    if !others.is_empty() {
+        out.push(format!("whether the code of {others} is the same in both runs is not known"));
+    } else if commits.before.is_some() && commits.before == commits.after {
         out.push("both runs measured the same commit, so what differs is not the servers' code".to_owned());
     }
     out
@@ -128,6 +138,11 @@ fn settings(runs: Both<&Measured>) -> Vec<Difference> {
         let Some(earlier) = earlier else { continue };
         if earlier.args != server.args {
             found("command line".to_owned(), earlier.args.join(" "), server.args.join(" "));
+        }
+        if let (Some(before), Some(after)) = (earlier.running_at(), server.running_at())
+            && before.url != after.url
+        {
+            found("URL".to_owned(), before.url.clone(), after.url.clone());
         }
         let programs = runs.map(|run| run.conditions.programs.get(&server.name));
         if let (Some(before), Some(after)) = (programs.before, programs.after)

@@ -43,12 +43,14 @@ use bench_analysis::ceilings::{Ceiling, ceilings as ceilings_of};
 use bench_analysis::crossed::crossed;
 use bench_analysis::original::reproduced;
 use bench_analysis::{
-    Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Summary, diagnosed, summarize,
+    Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Spoiled, Summary, diagnosed, spoiled,
+    summarize,
 };
 use bench_model::config::Server;
 use bench_model::plan::Plan;
 use bench_model::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, SUMMARY, THRESHOLD, pretty};
 use bench_model::workload::Workload;
+use bench_system::readable_numbers::counted;
 
 use charts::Drawn;
 pub use format::{NEVER_SENT, shell};
@@ -133,11 +135,11 @@ impl Run {
             true => format!(" by {}", cell.level.tool.name()),
             false => String::new(),
         };
-        format!("{server}{}{by}", self.paired(cell.beside.as_ref()))
+        format!("{server}{}{by}", self.paired(cell.beside.as_deref()))
     }
 
     /// The server paired with another one, as it stands behind that one's name.
-    fn paired(&self, beside: Option<&String>) -> String {
+    fn paired(&self, beside: Option<&str>) -> String {
         format::known(beside, "", |other| format!(" paired with {}", self.label(other)))
     }
 
@@ -169,18 +171,23 @@ impl Run {
         self.searches_given_up().into_iter().chain(failed).chain(missed).collect()
     }
 
-    /// Why there is not a single figure although trials were measured, where none is: all of them are invalid. It is no
-    /// shortcoming of the servers, which answered.
-    pub fn has_no_figure(&self) -> Option<String> {
-        let is_searched = self.searched_on.is_some() || self.slo_on.is_some();
-        let mut cells = self.parts().flat_map(|part| &part.summary.cells);
-        let invalid = self.invalid().count();
-        let is_bare = !is_searched && invalid > 0 && cells.all(|cell| cell.completed == 0);
-        is_bare.then(|| {
-            let trials =
-                if invalid == 1 { "the only trial is" } else { &format!("all {invalid} trials are") };
-            format!("there is no figure, as {trials} invalid; \"What failed\" in the report says why")
-        })
+    /// What the headline is to show and has no valid trial of, because the machine spoiled them all: one line each. It
+    /// is no shortcoming of the servers, which answered.
+    pub fn without_valid_trial(&self) -> Vec<String> {
+        let of_part = |part: &Self| {
+            let is_headline = |of: &Spoiled<'_>| {
+                part.plan.headline_levels(of.workload).contains(&of.level) && !part.plan.is_ceiling(of.server)
+            };
+            let line = |of: Spoiled<'_>| {
+                let server = format!("{}{}", self.label(of.server), self.paired(of.beside));
+                let (at, tries) = (format::at(of.workload, of.level), counted(of.tries as u64, "trial"));
+                let tries = tries.replace("trials", "tries").replace("trial", "try");
+                format!("no valid trial of {server}, {at}, in {tries}: {}", of.why)
+            };
+            spoiled(&part.summary).into_iter().filter(is_headline).map(line).collect::<Vec<String>>()
+        };
+        // While trials are left, one of these may still be valid.
+        if self.left() > 0 { Vec::new() } else { self.parts().flat_map(of_part).collect() }
     }
 
     /// Trials that were measured and count nowhere, in the sweep and in the runs inside it.

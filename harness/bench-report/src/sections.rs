@@ -209,7 +209,7 @@ fn failed(run: &Run) -> String {
     }
     fn row<Kind>(run: &Run, trial: &Uncounted<Kind>, how: &str) -> Vec<String> {
         let Uncounted { number, block, server, beside, workload, level, reason, .. } = trial;
-        let server = format!("{}{}", run.label(server), run.paired(beside.as_ref()));
+        let server = format!("{}{}", run.label(server), run.paired(beside.as_deref()));
         let why = format!("{how}{reason}").replace('\n', " ");
         vec![number.to_string(), block.to_string(), server, at(workload, *level), why]
     }

@@ -107,6 +107,11 @@ fn line(series: &Series) -> Option<(Estimate, Estimate)> {
 /// What the words of a transport begin with.
 const OVER: &str = "over ";
 
+/// A slope and its sign, as it stands behind an intercept.
+fn term(figure: Figure, value: f64) -> String {
+    format!("{} {}", if value < 0.0 { "-" } else { "+" }, significant_of(figure, value.abs()))
+}
+
 /// A difference, with its sign.
 fn signed(figure: Figure, value: f64) -> String {
     format!("{}{}", if value < 0.0 { "-" } else { "+" }, writer(figure)(value.abs()))

@@ -20,7 +20,7 @@ mod trial;
 mod true_answers;
 pub mod why;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -270,7 +270,12 @@ pub fn build(plan: &Plan) -> Result<()> {
             server.name
         );
     }
-    bench_system::note!("building what is not built yet of {}", counted(plan.servers.len() as u64, "server"));
+    // An arm is a server with other settings, and no program of its own.
+    let programs: BTreeSet<&str> = plan.servers.iter().map(|server| server.program.as_str()).collect();
+    let programs = programs.iter().filter(|program| !program.is_empty()).count() as u64;
+    if programs > 0 {
+        bench_system::note!("building what is not built yet of {}", counted(programs, "server"));
+    }
     subject::layouts::build(plan)?;
     subject::build(&stage::references(plan))?;
     plan.servers.iter().flat_map(Server::and_upstream).try_for_each(|server| {

@@ -47,6 +47,8 @@ pub struct OneCall {
     pub seconds: u32,
     /// The share of the processors' time that other processes may use in a window; a campaign's own where left out.
     pub max_foreign_cpu: Option<Percent>,
+    /// The same of the time that the hypervisor may take.
+    pub max_steal: Option<Percent>,
 }
 
 /// The plan, and its campaign as a text.
@@ -100,8 +102,11 @@ fn text(call: &OneCall) -> Result<String> {
              [\"rpc-load\"]\n"
         );
     }
-    if let Some(share) = call.max_foreign_cpu {
-        text += &format!("\n[environment]\nmax_foreign_cpu = \"{share}\"\n");
+    let limits = [("max_foreign_cpu", call.max_foreign_cpu), ("max_steal", call.max_steal)];
+    let limits = limits.into_iter().filter_map(|(name, share)| Some(format!("{name} = \"{}\"\n", share?)));
+    let limits = limits.collect::<String>();
+    if !limits.is_empty() {
+        text += &format!("\n[environment]\n{limits}");
     }
     Ok(text)
 }
@@ -109,6 +114,24 @@ fn text(call: &OneCall) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_others_may_take_is_in_the_campaign() {
+        for limits in [(None, None), (Some(0.2), None), (None, Some(0.3)), (Some(0.2), Some(0.3))] {
+            let (max_foreign_cpu, max_steal) = (limits.0.map(Percent), limits.1.map(Percent));
+            let call = OneCall {
+                method: "a".to_owned(),
+                connections: 4,
+                seconds: 5,
+                max_foreign_cpu,
+                max_steal,
+                ..OneCall::default()
+            };
+            let environment = campaign_of(NAME, &text(&call).unwrap()).unwrap().environment;
+            assert_eq!(environment.max_steal, max_steal);
+            assert!(max_foreign_cpu.is_none_or(|share| environment.max_foreign_cpu == share));
+        }
+    }
 
     #[test]
     fn a_campaign_has_a_method_as_it_is_called() {

@@ -127,12 +127,18 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
         let is_wide = from > 0.0 && to / from > WIDE;
         Some(Series::fitted(style(&series.name), through, (from, to), is_wide))
     };
-    // One line where arithmetic allows all series the same.
+    // One line where arithmetic allows all series the same, else each in the colour of its series.
     let allowed = |panel: &views::Panel| {
         let bound = |point: &views::Point| Some((point.x?, point.bound?));
-        let lines =
-            panel.series.iter().map(|series| series.points.iter().filter_map(bound).collect::<Vec<_>>());
-        distinct(lines).into_iter().map(|points| Series::line(ALLOWED, WIDTHS.1, &points))
+        let of_series = |series: &views::Series| series.points.iter().filter_map(bound).collect::<Vec<_>>();
+        let lines = panel.series.iter().map(|series| (style(&series.name), of_series(series)));
+        let lines: Vec<_> = lines.filter(|(_, points)| !points.is_empty()).collect();
+        let is_one = distinct(lines.iter().map(|(_, points)| points)).len() == 1;
+        let kept = if is_one { 1 } else { lines.len() };
+        let line = move |(own, points): (Style, Vec<_>)| {
+            Series::line(if is_one { ALLOWED } else { own }, WIDTHS.1, &points)
+        };
+        lines.into_iter().take(kept).map(line)
     };
     let panel = |panel: &views::Panel| {
         let own = panel.series.iter();

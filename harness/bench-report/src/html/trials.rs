@@ -80,7 +80,7 @@ fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Resul
         part,
         number => trial.number,
         block => trial.block,
-        server => run.label(&trial.server).to_owned() + &run.paired(trial.beside.as_ref()),
+        server => run.label(&trial.server).to_owned() + &run.paired(trial.beside.as_deref()),
         request => trial.workload.as_str(),
         load => context! { text => load(level), value => f64::from(level.amount()) },
         rate => cell(figure(Figure::RequestsPerSecond), thousands),

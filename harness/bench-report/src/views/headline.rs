@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    NO_INTERVAL, OVER, Run, at, axis, in_words, line, points, signed, significant_of, words, writer,
-};
+use super::{NO_INTERVAL, OVER, Run, at, axis, in_words, line, points, signed, term, words, writer};
 use crate::format::{bullets, capitalised, count, estimate, known, percent, ratio, sections};
 use bench_analysis::views::{Panel, Point, Series, Shown, range, shares};
 use bench_model::figure::Figure;
@@ -13,6 +11,9 @@ use bench_system::readable_numbers::counted;
 
 /// Lines of a headline that one view has at most: what is more stands in its table.
 const MOST_LINES: usize = 8;
+
+/// A line that misses a point by more than this share of it does not say what its points are.
+const MOST_MISFIT: f64 = 0.15;
 
 /// What the views answer; empty where the campaign has none.
 pub(crate) fn headline(run: &Run) -> String {
@@ -72,20 +73,21 @@ fn there(shown: &Shown, point: &Point) -> String {
     if place.starts_with(OVER) { place } else { format!("at {place}") }
 }
 
-/// From the first to the last point, or the line through them.
+/// From the first to the last point; the line through them where it says what they are.
 fn trend(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
     let measured = || series.points.iter().filter(|point| point.figures.contains_key(&figure));
     let (first, last) = (measured().next()?, measured().next_back()?);
     let value = |point: &Point| point.figures.get(&figure).map_or(0.0, |estimate| estimate.value);
     let write = writer(figure);
-    if let Some((at_0, slope)) = line(series) {
-        let misfit = series.line.as_ref().and_then(|line| line.misfit).map(percent);
-        let misfit = known(misfit, "", |most| format!("; the line misses its points by at most {most}"));
-        let (at_0, slope) = (write(at_0.value), significant_of(figure, slope.value));
+    let misfit = series.line.as_ref().and_then(|line| line.misfit);
+    if let Some(((at_0, slope), misfit)) = line(series).zip(misfit).filter(|(_, most)| *most <= MOST_MISFIT) {
         return Some(format!(
-            "{} = {at_0} + {slope} × {}{misfit}.",
+            "{} = {} {} × {}; the line misses its points by at most {}.",
             words(run, figure),
-            axis(run, &shown.view.x)
+            write(at_0.value),
+            term(figure, slope.value),
+            axis(run, &shown.view.x),
+            percent(misfit)
         ));
     }
     let at = |point: &Point| format!("{} {}", write(value(point)), there(shown, point));

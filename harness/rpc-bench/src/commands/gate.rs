@@ -73,6 +73,9 @@ pub struct Args {
     /// invalid. 3 % where left out; more for a machine that is never quiet.
     #[arg(long, value_name = "PERCENT", value_parser = Percent::share, conflicts_with = "base")]
     max_foreign_cpu: Option<Percent>,
+    /// The share of the processors' time that the hypervisor may take in a window, with a commit; 2 % where left out.
+    #[arg(long, value_name = "PERCENT", value_parser = Percent::share, conflicts_with = "base")]
+    max_steal: Option<Percent>,
     /// Write the judgement as one JSON document to standard output, with a commit; all else goes to standard error.
     #[arg(long, conflicts_with = "base")]
     json: bool,

@@ -136,7 +136,8 @@ impl Args {
     }
 }
 
-/// Runs or resumes a campaign and writes its report. False where a trial failed, none counts or a bound is broken.
+/// Runs or resumes a campaign and writes its report. False where a trial failed, the headline lacks a valid one or a
+/// bound is broken.
 pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let interrupt = prepare()?;
     args.watch()?;
@@ -209,7 +210,7 @@ pub(super) struct Wanted {
 }
 
 /// Builds what a plan needs, measures it in a new folder or in that of a run that was interrupted, and writes its
-/// report. False where a trial failed, none counts or a bound is broken.
+/// report. False where a trial failed, the headline lacks a valid one or a bound is broken.
 pub(super) fn measure(
     config: &ConfigDir,
     results: &Path,
@@ -256,7 +257,7 @@ pub(super) fn measure(
     let run = bench_report::write(&folder)?;
     say_found(&folder, &format!("\n{}\n", bench_report::headline_in(&run, &folder.0)));
     super::report::print_agreement(&folder, results);
-    let shortcomings: Vec<String> = run.shortcomings().into_iter().chain(run.has_no_figure()).collect();
+    let shortcomings: Vec<String> = run.without_valid_trial().into_iter().chain(run.shortcomings()).collect();
     if let [first, others @ ..] = shortcomings.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
         bench_system::note!("exit code 1: {first}{more}");

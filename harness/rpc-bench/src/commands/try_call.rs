@@ -38,6 +38,10 @@ pub struct Args {
     /// where left out; more for a machine that is never quiet.
     #[arg(long, value_name = "PERCENT", value_parser = Percent::share)]
     max_foreign_cpu: Option<Percent>,
+    /// The share of the processors' time that the hypervisor may take in a window; a trial with more is invalid. 2 %
+    /// where left out.
+    #[arg(long, value_name = "PERCENT", value_parser = Percent::share)]
+    max_steal: Option<Percent>,
     /// A header of each request, such as 'Authorization: Bearer ${TOKEN}' with a variable of the environment.
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
@@ -60,6 +64,7 @@ impl Args {
             .option("connections", [self.connections])
             .option("seconds", [self.seconds])
             .option("max-foreign-cpu", self.max_foreign_cpu)
+            .option("max-steal", self.max_steal)
             .option("header", &self.headers)
             .option("ca", self.ca.iter().map(|file| file.display()))
             .flag("i-own-this-target", self.i_own_this_target);
@@ -85,6 +90,7 @@ pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool>
         connections: args.connections,
         seconds: args.seconds,
         max_foreign_cpu: args.max_foreign_cpu,
+        max_steal: args.max_steal,
     };
     let (plan, text) = one_call::resolve(&call)?;
     let command = args.command();

@@ -7,7 +7,7 @@ use std::path::Path;
 use bench_measure::run;
 use bench_model::config::{ConfigDir, Placement};
 use bench_model::observation::Outcome;
-use bench_report::Run;
+use bench_report::{Run, headline};
 use bench_system::probe::other_processes::ForeignCpu;
 
 use crate::observed::{cells, folder, observe_planned, reported, section};
@@ -62,12 +62,12 @@ fn row(screen: &str, begins: &str) -> Vec<String> {
 
 #[test]
 fn a_run_of_which_no_trial_counts_says_so() {
-    let dir = configured("servers = [\"actix\"]\nconnections = [1]");
+    let dir = configured("servers = [\"actix\"]\nconnections = [1]\nmax_extra_blocks = 0");
     let config = ConfigDir(dir.path().to_owned());
     let (plan, _) = run::resolve(&config, "own").unwrap();
     let said = |valid: u32| {
         let observed = observe_planned(&plan, |trial| {
-            let used_s = if trial.block <= valid { 0.0 } else { 600.0 };
+            let used_s = if trial.block <= valid { 0.0 } else { 120.0 * f64::from(trial.block) };
             let mut sample = sample(1_000.0, 20.0);
             sample.foreign_cpu = Some(ForeignCpu { used_s, of_s: 1_200.0, limit: 0.03, busiest: None });
             sample
@@ -75,11 +75,15 @@ fn a_run_of_which_no_trial_counts_says_so() {
         let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
         let run = Run::load(&folder).unwrap();
         assert_eq!(run.shortcomings(), Vec::<String>::new(), "its answers were right");
-        run.has_no_figure()
+        let lines = run.without_valid_trial();
+        let screen = headline(&run);
+        assert!(lines.iter().all(|line| screen.starts_with(&format!("> **N{}.**", &line[1..]))), "{screen}");
+        lines
     };
-    assert_eq!(said(1), None);
-    let none = "there is no figure, as all 8 trials are invalid; \"What failed\" in the report says why";
-    assert_eq!(said(0).unwrap(), none);
+    assert_eq!(said(1), [""; 0]);
+    let none = "no valid trial of actix-web + hand-written JSON-RPC, getBalance at 1, in 8 tries: other processes used \
+                10 to 80 %";
+    assert_eq!(said(0), [none]);
 }
 
 #[test]

@@ -206,13 +206,16 @@ impl Sides {
         self.drawn.iter().try_for_each(|layouts| build_in(root, &drawn, *layouts))
     }
 
-    /// What is measured: each pair side by side, with each request.
+    /// What is measured: each pair side by side, with each request. `most` is the share of the processors' time that
+    /// other processes may use, and that the hypervisor may take; the campaign's own where left out.
     ///
     /// # Errors
     /// The campaign that it is taken from does not fit.
-    pub fn plan(&self, margin: Percent, minutes: u64, max_foreign_cpu: Option<Percent>) -> Result<Plan> {
+    pub fn plan(&self, margin: Percent, minutes: u64, most: [Option<Percent>; 2]) -> Result<Plan> {
         let mut environment = self.campaign.environment.clone();
+        let [max_foreign_cpu, max_steal] = most;
         environment.max_foreign_cpu = max_foreign_cpu.unwrap_or(environment.max_foreign_cpu);
+        environment.max_steal = max_steal.or(environment.max_steal);
         let servers: Vec<Server> =
             self.pairs.iter().flat_map(|pair| [pair.now.clone(), pair.base.clone()]).collect();
         let names = |pair: &Pair| (pair.now.name.clone(), pair.base.name.clone());

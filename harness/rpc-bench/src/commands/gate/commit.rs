@@ -54,6 +54,7 @@ impl Args {
             .option("minutes", [self.minutes])
             .option("margin", [self.margin])
             .option("max-foreign-cpu", self.max_foreign_cpu)
+            .option("max-steal", self.max_steal)
             .flag("all", self.all)
             .flag("without-counters", self.without_counters);
         call.0
@@ -162,7 +163,7 @@ fn measure(
     args: &Args,
     interrupt: &Interrupt,
 ) -> Result<(Run, Vec<Counted>, PathBuf)> {
-    let plan = sides.plan(args.margin, args.minutes, args.max_foreign_cpu)?;
+    let plan = sides.plan(args.margin, args.minutes, [args.max_foreign_cpu, args.max_steal])?;
     let mut tools = Tools::find(&[LoadTool::Bombardier], &config.tools())?;
     let call = args.again(sides.base());
     let text = format!("# Put together by: rpc-bench {call}\n");

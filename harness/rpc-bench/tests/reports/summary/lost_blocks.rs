@@ -51,7 +51,7 @@ fn a_lost_block_is_run_again_as_a_new_one() {
     let last = observations.iter().filter(of_actix).map(|observation| observation.trial.block).max();
     assert_eq!(last, Some(blocks + 2));
     assert_eq!(summary.invalid.len(), 4, "two blocks at two loads");
-    assert_eq!(summary.invalid[0].reason, "another process used 23 % of the cores");
+    assert_eq!(summary.invalid[0].reason, "another process used 23 % of the cores (max_foreign_cpu is 3 %)");
     // Its valid trials are twice as fast as the ceiling's.
     let cell = summary.cell("actix", "getBalance", 125).unwrap();
     assert_eq!(cell.marks, [Mark::NearCeiling, Mark::ForeignCpu]);
