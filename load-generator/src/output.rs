@@ -87,6 +87,8 @@ pub struct Report<'a> {
     connect: Connect<'a>,
     open: Option<Open>,
     latency_us: Times,
+    /// Answers by when they came, since the window began.
+    answered_per_50_ms: &'a [u32],
     /// Probability and microseconds.
     quantiles_us: Vec<(f64, f64)>,
     /// Nanoseconds.
@@ -180,6 +182,7 @@ impl<'a> Report<'a> {
             },
             open,
             latency_us: times(&stats.latency),
+            answered_per_50_ms: &stats.answered,
             quantiles_us: quantiles
                 .map(|point| (point.quantile(), us(point.value_iterated_to() as f64)))
                 .collect(),

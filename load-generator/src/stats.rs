@@ -8,6 +8,9 @@ use hdrhistogram::Histogram;
 
 use crate::bodies::Outcome;
 
+/// The width of a part of the window in which answers are counted, in nanoseconds.
+const PART_NS: u64 = 50_000_000;
+
 /// One request. Times are in nanoseconds since the window began.
 #[derive(Debug, Clone, Copy)]
 pub struct Record {
@@ -56,6 +59,8 @@ pub struct Stats {
     pub failed_reconnects: BTreeMap<String, u64>,
     /// The most requests that one connection had in flight.
     pub most_in_flight: u32,
+    /// Answers by when they came, in parts of 50 ms since the window began: how long there were none.
+    pub answered: Vec<u32>,
     /// Every request, where they are kept.
     pub records: Option<Vec<Record>>,
 }
@@ -81,6 +86,7 @@ impl Stats {
             reconnects: 0,
             failed_reconnects: BTreeMap::new(),
             most_in_flight: 0,
+            answered: Vec::new(),
             records: records.then(Vec::new),
         })
     }
@@ -88,6 +94,11 @@ impl Stats {
     /// Counts a request that ended.
     pub fn ended(&mut self, record: Record) {
         *self.outcomes.entry(record.outcome).or_default() += 1;
+        if record.outcome == Outcome::Answered {
+            let part = (record.ended_ns / PART_NS) as usize;
+            self.answered.resize(self.answered.len().max(part + 1), 0);
+            self.answered[part] += 1;
+        }
         let cut =
             matches!(record.outcome, Outcome::ConnectionLost | Outcome::Unreadable(_) | Outcome::Interrupted);
         if let (Some(sent_ns), false) = (record.sent_ns, cut) {
@@ -129,6 +140,8 @@ impl Stats {
             *self.failed_reconnects.entry(kind).or_default() += count;
         }
         self.most_in_flight = self.most_in_flight.max(other.most_in_flight);
+        self.answered.resize(self.answered.len().max(other.answered.len()), 0);
+        self.answered.iter_mut().zip(other.answered).for_each(|(sum, part)| *sum += part);
         if let (Some(records), Some(more)) = (&mut self.records, other.records) {
             records.extend(more);
         }

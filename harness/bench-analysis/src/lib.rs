@@ -27,6 +27,7 @@ mod run_again;
 pub mod search;
 pub mod slo;
 pub mod soak;
+pub mod stalls;
 mod summary;
 pub mod threshold;
 mod timeline;

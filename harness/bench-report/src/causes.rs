@@ -85,7 +85,8 @@ fn extent(cell: &Diagnosed) -> String {
 fn cause_line(cause: &Cause, tried: &[&TriedRemedy]) -> String {
     let of = match cause.symptom {
         Symptom::Failing => "bad requests",
-        Symptom::Slow | Symptom::Uneven => "time",
+        Symptom::Slow => "time",
+        Symptom::Silent | Symptom::Growing => return format!("{}.", cause.sentence),
         Symptom::Stepped => "requests slower than 0.95 s",
     };
     let explains = percent(cause.explains);
@@ -120,8 +121,7 @@ fn outcome(change: &str, confirmation: &Confirmation, symptom: Symptom) -> Strin
     let Confirmation { before, after, chance, .. } = confirmation;
     let what = match symptom {
         Symptom::Failing => "failed",
-        Symptom::Uneven => "had a median far below their mean",
-        Symptom::Slow | Symptom::Stepped => "were slow",
+        Symptom::Slow | Symptom::Stepped | Symptom::Silent | Symptom::Growing => "were slow",
     };
     format!(
         " With {change}, {} of {} trials {what}; without it {} of {} (by luck alone: {:.1} %).",

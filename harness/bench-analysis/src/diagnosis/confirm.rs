@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::known_causes::Symptom;
-use super::load_tool;
 use crate::threshold::judgement;
 use bench_model::observation::Observation;
 
@@ -60,11 +59,7 @@ pub fn confirm(
     // Whether a trial had the symptom; `None` where that is unknown.
     let has_symptom = |observation: &Observation| match symptom {
         Symptom::Failing => judgement(observation, timeout_ms).passed().map(|passed| !passed),
-        Symptom::Uneven => {
-            let latency = observation.outcome.sample()?.load.latency_us;
-            Some(latency.mean >= load_tool::APART * latency.p50)
-        }
-        Symptom::Slow | Symptom::Stepped => {
+        Symptom::Slow | Symptom::Stepped | Symptom::Silent | Symptom::Growing => {
             Some(mean_latency_us(observation).is_none_or(|us| us > usual_us * QUICKER))
         }
     };

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::shapes;
 use crate::observed::died;
+use crate::stalls::{Stall, stalls};
 use bench_model::config::Placement;
 use bench_model::load::LoadSample;
 use bench_model::observation::{Observation, Sample, failed_requests};
@@ -100,12 +102,20 @@ pub struct Facts {
     /// The share of the window in which a thread that answers had work, on average over these threads. 1: they always
     /// ran or waited for a processor.
     pub runnable: Option<f64>,
-    /// How often the server went to sleep, for one request.
-    pub sleeps: Option<f64>,
     /// Time that the server waited for a processor, for one request, in microseconds.
     pub run_delay_us: Option<f64>,
     /// Processors that the server used.
     pub server_cores: f64,
+    /// Processors that the load tool used.
+    pub client_cores: f64,
+    /// By how much the load tool sent a request late by itself, on average, in microseconds; only at a rate.
+    pub own_lag_us: Option<f64>,
+    /// Times in which the service answered nothing, each with its trial's place, from 1.
+    pub stalls: Vec<(usize, Stall)>,
+    /// A share of the requests that is much slower than the others: see `shapes`.
+    pub slow_share: Option<(f64, f64, f64)>,
+    /// Bytes by which memory grew in a window, and for each request, where it did not level off.
+    pub growth: Option<(f64, f64)>,
     /// Answers of the server a second.
     pub rate: f64,
     /// The latency of one request on an idle server, and the CPU time in it, in microseconds.
@@ -153,6 +163,19 @@ impl Facts {
         self.share_38_50_ms = between(38e3, 50e3);
         self.share_between = between(10.0 * self.p50_us, 0.9 * self.timeout_us).max(0.0);
         self.server_cores = average(samples.iter().filter_map(|sample| sample.server_cores()));
+        self.client_cores = average(samples.iter().map(|sample| sample.client_cores()));
+        let lags: Option<Vec<f64>> =
+            samples.iter().map(|sample| Some(sample.load.open?.own_lag_us?.mean)).collect();
+        self.own_lag_us = lags.map(|lags| average(lags.into_iter()));
+        let of_sample = |(place, sample): (usize, &&Sample)| {
+            stalls(sample).into_iter().map(move |stall| (place, stall)).collect::<Vec<_>>()
+        };
+        self.stalls = (1..).zip(samples).flat_map(of_sample).collect();
+        let slow: Vec<_> = samples.iter().filter_map(|sample| shapes::slow_share(&sample.load)).collect();
+        self.slow_share = slow.get(slow.len() / 2).copied().filter(|_| 2 * slow.len() > samples.len());
+        let connections = self.connections;
+        let grown: Vec<_> = samples.iter().filter_map(|sample| shapes::growth(sample, connections)).collect();
+        self.growth = shapes::median_growth(&grown, samples.len());
         self.rate = mean(&|sample| sample.served() as f64 / sample.load.time_taken_s);
     }
 
@@ -184,10 +207,6 @@ impl Facts {
         self.run_delay_us = average_of_all(samples, |sample| {
             let delay_us: u64 = sample.threads.iter().map(|thread| thread.run_delay_us).sum();
             (!sample.threads.is_empty()).then_some(delay_us as f64 / sample.served().max(1) as f64)
-        });
-        self.sleeps = average_of_all(samples, |sample| {
-            let switches = sample.resources.last()?.voluntary_switches?;
-            Some(switches as f64 / sample.served().max(1) as f64)
         });
         // A network's round trip is no wait of the handler's. It was timed by connecting, which is a round trip too.
         let link_us = |sample: &Sample| sample.link.map_or(0.0, |link| link.round_trip_us);

@@ -16,6 +16,9 @@ use super::facts::Facts;
 use super::load_tool;
 use super::remedy::Remedy;
 use super::scheduler;
+use super::shapes::{
+    growth_sentence, one_at_a_time, one_at_a_time_sentence, slow_share_explains, slow_share_sentence,
+};
 use bench_system::readable_numbers::{count, counted, percent, time};
 
 /// What a cause explains.
@@ -26,10 +29,12 @@ pub enum Symptom {
     Failing,
     /// Requests that took long, though none was bad for it.
     Slow,
-    /// Most requests take a small part of the mean, though none was bad.
-    Uneven,
     /// Requests slower than 0.95 s, though none was bad: the trace of a dropped connection attempt.
     Stepped,
+    /// Times without an answer, though no request was bad.
+    Silent,
+    /// Memory that only grows.
+    Growing,
 }
 
 /// A cause.
@@ -58,8 +63,16 @@ pub enum CauseKind {
     CpuQueue,
     /// A task scheduler serves only as many connections as its workers' queues hold, and the others hardly ever.
     SchedulerStarved,
-    /// The load generator serves few of its connections at a time, while the server waits for requests.
-    ToolUnfair,
+    /// The load tool has no processor time left, or sends late by itself.
+    ToolSlow,
+    /// The service answered nothing for a while.
+    Stalled,
+    /// The service answers one request at a time.
+    OneAtATime,
+    /// Some requests wait for something that the others do not need.
+    SlowShare,
+    /// The service's memory grows with each request.
+    MemoryGrows,
     /// Some connections are never served while others are served quickly.
     Starved,
     /// Small segments wait for an acknowledgement.
@@ -133,8 +146,18 @@ pub const TABLE: &[CauseRow] = &[
         },
     )
     .cured_by(Remedy::OtherClient),
-    row((ToolUnfair, Failing), load_tool::failing, load_tool::sentence).cured_by(Remedy::ToolPriority),
-    row((ToolUnfair, Uneven), load_tool::slow, load_tool::sentence).cured_by(Remedy::ToolPriority),
+    row((ToolSlow, Slow), load_tool::slow, load_tool::sentence),
+    row(
+        (Stalled, Failing),
+        |facts| {
+            // Each connection has one request that waits through a stall.
+            let timed_out =
+                facts.stalls.iter().filter(|(_, stall)| stall.length_s() * 1e6 >= facts.timeout_us);
+            of_bad(facts, (timed_out.count() as u64 * facts.connections) as f64)
+        },
+        stall_sentence,
+    ),
+    row((Stalled, Silent), |facts| (!facts.stalls.is_empty()).then_some(1.0), stall_sentence),
     row(
         (OpenFiles, Failing),
         |facts| {
@@ -218,14 +241,25 @@ pub const TABLE: &[CauseRow] = &[
     )
     .unless(&[OpenFiles, Limit, AcceptStalled, AcceptQueueFull]),
     row(
+        (OneAtATime, Failing),
+        |facts| {
+            one_at_a_time(facts).filter(|share| *share >= LEAST_SHARE)?;
+            long_waits(facts)
+        },
+        one_at_a_time_sentence,
+    )
+    .unless(NO_QUEUE),
+    row((OneAtATime, Slow), one_at_a_time, one_at_a_time_sentence).unless(NO_QUEUE),
+    row(
         (SlowHandler, Failing),
         |facts| {
             slow_handler(facts).filter(|share| *share >= LEAST_SHARE)?;
             long_waits(facts)
         },
         handler_sentence,
-    ),
-    row((SlowHandler, Slow), slow_handler, handler_sentence),
+    )
+    .unless(&[OneAtATime]),
+    row((SlowHandler, Slow), slow_handler, handler_sentence).unless(&[OneAtATime]),
     row((SchedulerStarved, Failing), scheduler::failing, scheduler::sentence)
         .cured_by(Remedy::GlobalQueueInterval)
         .unless(STARVES_TOO),
@@ -239,12 +273,10 @@ pub const TABLE: &[CauseRow] = &[
         threads_sentence,
     )
     .cured_by(Remedy::Threads)
-    .unless(&[OpenFiles, Limit, AcceptStalled, SchedulerStarved, ToolUnfair]),
-    row((TooFewThreads, Slow), too_few_threads, threads_sentence).cured_by(Remedy::Threads).unless(&[
-        AcceptStalled,
-        SchedulerStarved,
-        ToolUnfair,
-    ]),
+    .unless(&[OpenFiles, Limit, AcceptStalled, SchedulerStarved, Stalled]),
+    row((TooFewThreads, Slow), too_few_threads, threads_sentence)
+        .cured_by(Remedy::Threads)
+        .unless(&[AcceptStalled, SchedulerStarved]),
     row(
         (CpuQueue, Failing),
         |facts| {
@@ -262,7 +294,7 @@ pub const TABLE: &[CauseRow] = &[
             )
         },
     )
-    .unless(&[TooFewThreads, SlowHandler, OpenFiles, Limit, AcceptStalled, SchedulerStarved]),
+    .unless(&[TooFewThreads, OneAtATime, SlowHandler, OpenFiles, Limit, AcceptStalled, SchedulerStarved]),
     row((Starved, Failing), starved, |facts| {
         let starving = facts.timeouts() as f64 * facts.timeout_us / facts.wall_us;
         format!(
@@ -284,7 +316,8 @@ pub const TABLE: &[CauseRow] = &[
         SchedulerStarved,
         TooFewThreads,
         CpuQueue,
-        ToolUnfair,
+        Stalled,
+        OneAtATime,
     ]),
     row(
         (Nagle, Slow),
@@ -301,11 +334,47 @@ pub const TABLE: &[CauseRow] = &[
             )
         },
     ),
+    row((SlowShare, Slow), slow_share_explains, slow_share_sentence).unless(&[
+        AcceptQueueFull,
+        Stalled,
+        OneAtATime,
+        SlowHandler,
+        SchedulerStarved,
+        Nagle,
+        ToolSlow,
+    ]),
+    row((MemoryGrows, Growing), |facts| facts.growth.map(|_| 1.0), growth_sentence),
 ];
 
+/// Causes of a wait for something else than a turn.
+const NO_QUEUE: &[CauseKind] = &[OpenFiles, Limit, AcceptStalled, AcceptQueueFull, Stalled];
+
+/// The longest stall, and how many there were.
+fn stall_sentence(facts: &Facts) -> String {
+    let longest = facts.stalls.iter().max_by(|(_, a), (_, b)| a.length_s().total_cmp(&b.length_s()));
+    let Some((trial, stall)) = longest else { return String::new() };
+    let more = match facts.stalls.len() - 1 {
+        0 => String::new(),
+        1 => "; 1 more time".to_owned(),
+        more => format!("; {more} more times"),
+    };
+    let of = if facts.trials > 1 { format!(" (trial {trial} of {})", facts.trials) } else { String::new() };
+    format!("{}{of}{more}", stall.words())
+}
+
 /// Other causes than a scheduler of connections without an answer.
-const STARVES_TOO: &[CauseKind] =
-    &[Died, LoadGenerator, OpenFiles, Limit, AcceptStalled, AcceptQueueFull, Retransmission, SlowHandler];
+const STARVES_TOO: &[CauseKind] = &[
+    Died,
+    LoadGenerator,
+    Stalled,
+    OneAtATime,
+    OpenFiles,
+    Limit,
+    AcceptStalled,
+    AcceptQueueFull,
+    Retransmission,
+    SlowHandler,
+];
 
 /// Descriptors that `/proc` may not show although they are taken: some kernels reserve one for each thread that waits
 /// in `accept`.

@@ -11,6 +11,7 @@ mod known_causes;
 mod load_tool;
 mod remedy;
 mod scheduler;
+mod shapes;
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use bench_model::config::{Overrides, Server};
+use bench_model::config::Server;
 
 /// A change to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,8 +23,6 @@ pub enum Remedy {
     OpenFiles,
     /// The load tool's other client.
     OtherClient,
-    /// The load tool runs with the server's priority.
-    ToolPriority,
 }
 
 /// A global queue interval at which no connection waits long; see [`Remedy::GlobalQueueInterval`].
@@ -50,7 +48,6 @@ impl Remedy {
             Self::OneMoreThread => "one thread more",
             Self::OpenFiles => "four times the open files",
             Self::OtherClient => "the load tool's other client",
-            Self::ToolPriority => "the server's priority for the load tool",
         }
     }
 
@@ -122,13 +119,6 @@ pub fn remedied(
             (server, format!("{new} open files"))
         }
         Remedy::OtherClient => (renamed("other-client"), remedy.words().to_owned()),
-        Remedy::ToolPriority if matches!(server.overrides.tool_niceness, None | Some(0)) => {
-            return Err("no setting of this server lowers the load generator's priority".to_owned());
-        }
-        Remedy::ToolPriority => {
-            let overrides = Overrides { tool_niceness: Some(0), ..server.overrides.clone() };
-            (Server { overrides, ..renamed("tool-priority") }, remedy.words().to_owned())
-        }
     };
     Ok(Remedied { server, change })
 }
@@ -150,7 +140,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use bench_model::config::{Holds, Ready};
+    use bench_model::config::{Holds, Overrides, Ready};
 
     fn server(args: &[&str]) -> Server {
         Server {
@@ -213,9 +203,6 @@ mod tests {
         assert_eq!(found.server.args, ["--threads", "{threads}", "--global-queue-interval", "8"]);
         let found = remedied(&tokio, &interval, Remedy::OneMoreThread, None, 1).unwrap();
         assert_eq!((found.server.args[1].as_str(), found.change.as_str()), ("2", "2 threads"));
-        let nice = Overrides { tool_niceness: Some(10), ..Overrides::default() };
-        let found = try_it(&Server { overrides: nice, ..server(&[]) }, Remedy::ToolPriority);
-        assert_eq!(found.server.overrides.tool_niceness, Some(0));
         let few = Server { open_files: Some(50), ..server(&[]) };
         assert_eq!(try_it(&few, Remedy::OpenFiles).server.open_files, Some(200));
     }
@@ -228,7 +215,6 @@ mod tests {
         let cut = remedied(&server(&[]), &json!({"backlog": 1_024}), Remedy::LongBacklog, Some(4_096), 1);
         assert!(cut.unwrap_err().contains("somaxconn"));
         assert!(refused(Remedy::Threads).contains("no threads"));
-        assert!(refused(Remedy::ToolPriority).contains("no setting"));
         assert!(refused(Remedy::GlobalQueueInterval).contains("no global_queue_interval"));
         assert_eq!(Remedy::GlobalQueueInterval.next(true), Some(Remedy::OneMoreThread));
         assert_eq!(

@@ -1,6 +1,7 @@
 //! Each row of the table on evidence of its own: it is named, and nothing else is.
 
 mod order;
+mod shapes;
 
 use std::collections::BTreeMap;
 

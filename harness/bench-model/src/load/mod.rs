@@ -11,6 +11,7 @@ pub mod records;
 pub mod rpc_load;
 pub mod sample;
 pub mod sample_details;
+pub mod silences;
 pub mod toolchain;
 pub mod vegeta;
 

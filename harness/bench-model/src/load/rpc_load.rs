@@ -19,6 +19,7 @@ use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Rea
 use super::records::kept::shared;
 use super::records::{self, Record, not_sent};
 use super::sample_details::{Connects, Details, MethodLatency};
+use super::silences::silences;
 use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;
 
@@ -145,6 +146,8 @@ struct Printed {
     latency_us: Latency,
     quantiles_us: Vec<(f64, f64)>,
     hdr_log: Option<String>,
+    #[serde(default)]
+    answered_per_50_ms: Vec<u32>,
 }
 
 #[derive(Deserialize)]
@@ -182,6 +185,7 @@ fn closed(load: &Load, json: &str) -> Result<LoadSample> {
             held: load.hold,
             connects: Some(Connects { all_s: seconds, each_us: time_us }),
             histogram: printed.hdr_log,
+            silences: silences(&printed.answered_per_50_ms, load.duration_ms),
             ..Details::default()
         },
         ..LoadSample::default()

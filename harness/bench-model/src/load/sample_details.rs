@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::Latency;
+use super::silences::Silence;
 
 /// What only some loads have. The default is a load of single calls of one method, by a tool that reports no more.
 #[skip_serializing_none]
@@ -19,6 +20,9 @@ pub struct Details {
     /// Latency by method, where requests called several and the tool's records say which.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<MethodLatency>,
+    /// Times in which no request was answered; only of tools that say when requests were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<Silence>,
     /// The load hosts, where several put the load on together; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostShare>,

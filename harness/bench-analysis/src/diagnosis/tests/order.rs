@@ -1,6 +1,7 @@
 //! Causes that lie in the scheduler, the load tool or the network, and which stands first.
 
 use super::*;
+use bench_model::load::OpenWindow;
 
 /// Ten seconds of one worker of tokio's, of whose 1,000 connections 245 are served and the others run into the timeout.
 fn starved_by_the_scheduler() -> Sample {
@@ -90,55 +91,32 @@ fn the_scheduler_is_not_named_without_its_evidence() {
     );
 }
 
-/// A second in which the load tool serves its connections one after the other, each for a while.
-fn unfair_load_tool() -> Sample {
-    let mut sample = healthy();
-    sample.load.latency_us =
-        Latency { mean: 8e3, p50: 11.0, p90: 20.0, p99: 57e3, p999: Some(110e3), max: 132e3 };
-    sample.load.quantiles = vec![(0.0, 8.0), (0.5, 11.0), (0.98, 40e3), (0.99, 57e3), (1.0, 132e3)];
-    for moment in &mut sample.resources {
-        moment.voluntary_switches = Some(sample.load.succeeded);
-    }
-    sample.server_requests = Some(sample.load.succeeded);
-    sample
-}
-
 #[test]
-fn a_load_tool_that_serves_few_connections_at_a_time_is_named() {
-    let (kind, sentence) = only(&equal(), unfair_load_tool());
-    assert_eq!(kind, CauseKind::ToolUnfair);
-    assert!(sentence.starts_with("the load generator, not the server"), "{sentence}");
-    let mut timeouts = unfair_load_tool();
-    timeouts.load.failed = BTreeMap::from([("timeout".to_owned(), 5)]);
-    let causes = found(&equal(), timeouts).causes;
-    let named: Vec<_> = causes.iter().map(|cause| (cause.kind, cause.symptom)).collect();
-    assert!(named.contains(&(CauseKind::ToolUnfair, Symptom::Failing)), "{named:?}");
-}
+fn a_load_tool_is_accused_on_its_own_evidence_alone() {
+    let mut full = healthy();
+    full.client_cpu = CpuTime { user_s: 1.3, system_s: 0.6 };
+    let (kind, sentence) = only(&equal(), full);
+    assert_eq!(kind, CauseKind::ToolSlow);
+    assert!(sentence.ends_with("it used 95 % of the 2 cores"), "{sentence}");
 
-#[test]
-fn a_busy_server_does_not_make_the_load_tool_unfair() {
-    let kinds = |change: &dyn Fn(&mut Sample)| {
-        let mut sample = unfair_load_tool();
-        change(&mut sample);
-        found(&equal(), sample).causes.iter().map(|cause| cause.kind).collect::<Vec<_>>()
+    let latency = |mean: f64| Latency { mean, ..healthy().load.latency_us };
+    let late = |lag_us: f64| {
+        let mut sample = healthy();
+        sample.load.open = Some(OpenWindow {
+            requested_rate: 100_000.0,
+            achieved_rate: 100_000.0,
+            intended: 100_000,
+            sent: 100_000,
+            send_lag_us: Some(latency(9_000.0)),
+            own_lag_us: Some(latency(lag_us)),
+            from_send_us: latency(10_000.0),
+        });
+        sample
     };
-    let busy = kinds(&|sample| {
-        sample.resources.iter_mut().for_each(|moment| moment.voluntary_switches = Some(400));
-    });
-    assert!(
-        !busy.contains(&CauseKind::ToolUnfair),
-        "a server that seldom sleeps is not waiting for requests"
-    );
-    let near = kinds(&|sample| sample.load.latency_us.mean = 100.0);
-    assert!(!near.contains(&CauseKind::ToolUnfair), "the mean is near the median");
-    for other in [starved_by_the_scheduler(), with_timeouts(300)] {
-        assert!(
-            found(&one_worker(Some(61)), other)
-                .causes
-                .iter()
-                .all(|cause| cause.kind != CauseKind::ToolUnfair)
-        );
-    }
+    let (kind, sentence) = only(&equal(), late(8_000.0));
+    assert_eq!(kind, CauseKind::ToolSlow);
+    assert!(sentence.contains("it sent a request 8.00 ms late on average"), "{sentence}");
+    assert!(found(&equal(), late(100.0)).is_healthy(), "its requests waited for the server");
 }
 
 #[test]

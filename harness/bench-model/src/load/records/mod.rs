@@ -17,7 +17,8 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use self::lateness::lateness;
-use super::sample_details::MethodLatency;
+use super::sample_details::{Details, MethodLatency};
+use super::silences::silences_between;
 use super::{Bin, Latency, Load, LoadSample, OpenWindow};
 
 /// Parts that a window is divided into.
@@ -149,6 +150,8 @@ pub fn merged(shares: &[(&[Record], &Load)], load: &Load) -> Result<LoadSample> 
         anyhow::bail!("no request has a known time, so there are no latencies; failed: {}", kinds.join(", "));
     };
     let own_lag = Sorted::new(own_us.into_iter());
+    let answered = records.iter().filter(|record| record.failure.is_none());
+    let answered_us = answered.filter_map(|record| record.ended_us);
     let sent = records.iter().filter(|record| record.was_sent()).count() as u64;
     let last_ended_us = records.iter().filter_map(|record| record.ended_us).max().unwrap_or(0);
     Ok(LoadSample {
@@ -168,6 +171,7 @@ pub fn merged(shares: &[(&[Record], &Load)], load: &Load) -> Result<LoadSample> 
             from_send_us,
         }),
         series: series(&records, load.duration_ms),
+        details: Details { silences: silences_between(answered_us, load.duration_ms), ..Details::default() },
         ..LoadSample::default()
     })
 }

@@ -1,0 +1,140 @@
+//! Causes that show in how answers are spread: over time, over all of them, and over the connections; and memory that
+//! only grows.
+
+use super::facts::{Facts, STEP_US};
+use bench_model::load::LoadSample;
+use bench_model::observation::Sample;
+use bench_stats::median;
+use bench_system::readable_numbers::{count, counted, percent, time};
+
+/// So few connections say nothing of a queue.
+const LEAST_CONNECTIONS: u64 = 4;
+
+/// A request by itself takes at least so long where it is known well enough, in microseconds.
+const LEAST_ALONE_US: f64 = 500.0;
+
+/// Requests at work at a time, where it is one.
+const ONE: std::ops::Range<f64> = 0.7..1.3;
+
+/// From one point of the quantile function to the next, where a share of the requests is another kind.
+const JUMP: f64 = 8.0;
+
+/// The smallest share that is told from chance, and the fewest requests.
+const LEAST_SLOW: (f64, f64) = (0.001, 20.0);
+
+/// Slow requests take at least so long, in microseconds, and so many times the median.
+const SLOW: (f64, f64) = (20_000.0, 20.0);
+
+/// Three quarters of the slow requests take at most so many times what the quickest of them takes.
+const ALIKE: f64 = 1.6;
+
+/// Memory that grows by less in a window says nothing, in bytes: in all, and for each connection, whose buffers grow.
+const LEAST_GROWTH: (f64, f64) = (2_097_152.0, 65_536.0);
+
+/// The same for each request, and as a share of what there was.
+const LEAST_GROWTH_EACH: (f64, f64) = (50.0, 0.03);
+
+/// Requests that wait longer on average pile up in the server's memory, in microseconds.
+const PILES_UP_US: f64 = 100_000.0;
+
+/// The share of the time that requests wait for one another, where one is answered at a time.
+pub(super) fn one_at_a_time(facts: &Facts) -> Option<f64> {
+    let (alone_us, cpu_us) = facts.alone?;
+    let is_long = alone_us >= LEAST_ALONE_US && facts.mean_us >= 2.5 * alone_us;
+    // On one processor work that takes CPU time is done one after the other anyway.
+    let could_be_more = facts.cores > 1 || cpu_us < alone_us / 2.0;
+    let one = ONE.contains(&(facts.rate * alone_us / 1e6)) && facts.threads != Some(1);
+    (facts.connections >= LEAST_CONNECTIONS && is_long && could_be_more && one)
+        .then(|| 1.0 - alone_us / facts.mean_us)
+}
+
+pub(super) fn one_at_a_time_sentence(facts: &Facts) -> String {
+    let (alone_us, cpu_us) = facts.alone.unwrap_or_default();
+    format!(
+        "the service answers one request at a time, as with a lock that all of them take: one by itself takes {} ({} \
+         of it CPU time), {} get {} answers/s, and each waits {}",
+        time(alone_us),
+        time(cpu_us),
+        counted(facts.connections, "connection"),
+        count(facts.rate.round() as u64),
+        time(facts.mean_us)
+    )
+}
+
+/// A share of the requests that takes much longer than all others: the share, what the slowest of the others takes, and
+/// the quickest of it, in microseconds.
+pub(super) fn slow_share(load: &LoadSample) -> Option<(f64, f64, f64)> {
+    let requests = (load.succeeded + load.failures()) as f64;
+    let p50 = load.latency_us.p50;
+    let points = &load.quantiles;
+    let jump = points.windows(2).find(|two| {
+        let [(below, quick), (_, slow)] = [two[0], two[1]];
+        below >= 0.8
+            && quick > 0.0
+            && slow >= JUMP * quick
+            && slow >= SLOW.0.max(SLOW.1 * p50)
+            && slow < STEP_US
+    })?;
+    let [(below, quick), (_, slow)] = [jump[0], jump[1]];
+    let share = 1.0 - below;
+    let most = points.iter().take_while(|(probability, _)| *probability <= 1.0 - share / 4.0).last();
+    let alike = most.is_some_and(|(_, us)| *us <= ALIKE * slow);
+    (alike && share >= LEAST_SLOW.0 && share * requests >= LEAST_SLOW.1).then_some((share, quick, slow))
+}
+
+/// The share of the slow requests that is no segment sent again.
+pub(super) fn slow_share_explains(facts: &Facts) -> Option<f64> {
+    let (share, ..) = facts.slow_share?;
+    let slow = share * facts.requests as f64;
+    let sent_again = facts.network.timeouts.unwrap_or(0) as f64;
+    (facts.bad == 0).then_some(1.0 - (sent_again / slow).min(1.0))
+}
+
+pub(super) fn slow_share_sentence(facts: &Facts) -> String {
+    let (share, quick, slow) = facts.slow_share.unwrap_or_default();
+    format!(
+        "about {} of the requests take {} or more and all others at most {}: some calls wait for something that the \
+         others do not need",
+        percent(share),
+        time(slow),
+        time(quick)
+    )
+}
+
+/// By how much memory grew in a window that it grew through, in bytes, and for each request.
+pub(super) fn growth(sample: &Sample, connections: u64) -> Option<(f64, f64)> {
+    let read = sample.resources.iter().filter_map(|at| Some((at.t_ms as f64, at.memory_bytes? as f64)));
+    let read: Vec<(f64, f64)> = read.collect();
+    let (end_ms, _) = *read.last().filter(|_| read.len() >= 6)?;
+    let at = |share: f64| {
+        let distance = |(t_ms, _): &&(f64, f64)| (t_ms - share * end_ms).abs();
+        read.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|(_, bytes)| *bytes)
+    };
+    // In the first quarter connections are made and buffers filled.
+    let quarters = [at(0.25)?, at(0.5)?, at(0.75)?, at(1.0)?];
+    let grown = quarters[3] - quarters[0];
+    let is_steady = quarters.windows(2).all(|two| two[1] - two[0] >= grown / 6.0);
+    let each = grown / (0.75 * sample.served().max(1) as f64);
+    let is_much = grown >= LEAST_GROWTH.0.max(LEAST_GROWTH.1 * connections as f64)
+        && each >= LEAST_GROWTH_EACH.0
+        && grown >= LEAST_GROWTH_EACH.1 * quarters[0];
+    (is_steady && is_much && sample.load.latency_us.mean < PILES_UP_US).then_some((grown, each))
+}
+
+/// The median of it over trials, where memory grew in most of them.
+pub(super) fn median_growth(found: &[(f64, f64)], trials: usize) -> Option<(f64, f64)> {
+    let of = |values: Vec<f64>| Some(median(&values)?.value);
+    let most = 2 * found.len() > trials;
+    let (grown, each) = found.iter().copied().unzip();
+    of(grown).zip(of(each)).filter(|_| most)
+}
+
+pub(super) fn growth_sentence(facts: &Facts) -> String {
+    let (grown, each) = facts.growth.unwrap_or_default();
+    format!(
+        "the service's memory grows through the whole window and does not level off: by {:.1} MiB in the last three \
+         quarters of a window, about {} bytes for each request",
+        grown / 1_048_576.0,
+        count(each.round() as u64)
+    )
+}
