@@ -171,7 +171,7 @@ fn duet_with_steal(rate: Option<u32>) -> Summary {
     let level = Level { connections: 25, rate, ..Level::default() };
     let trials = plan::trials_at(&campaign, &[level]);
     let gave = |trial: &Trial| {
-        let is_stolen = trial.block % 2 == 0;
+        let is_stolen = trial.block.is_multiple_of(2);
         // All of it takes longer, and each request costs both servers a fifth more.
         let cpu_us = if trial.server == "actix" { 8.0 } else { 10.0 } * if is_stolen { 1.2 } else { 1.0 };
         let mut sample = sample(1_000.0, cpu_us);
@@ -209,7 +209,7 @@ fn steal_spoils_a_ratio_of_cpu_of_servers_that_ran_one_after_the_other() {
     let campaign = Campaign { max_extra_blocks: Some(0), ..campaign(12) };
     let observations = observe(&campaign, |trial| {
         let mut sample = sample(1_000.0, 10.0);
-        sample.host.steal_s = Some(if trial.block % 2 == 0 { 0.2 } else { 0.0 });
+        sample.host.steal_s = Some(if trial.block.is_multiple_of(2) { 0.2 } else { 0.0 });
         Outcome::Completed(Box::new(sample))
     });
     let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
