@@ -120,7 +120,7 @@ impl Mark {
             Self::ListenOverflow => {
                 "connections found the server's accept queue full and were repeated after a second or more"
             }
-            Self::FailedTrials => "some trials gave no figure; see \"What failed\"",
+            Self::FailedTrials => "some of its trials failed, and the figure is of the others",
             Self::FewActive => {
                 "by Little's law (rate times mean latency) fewer than 90 % of the connections waited for an answer on \
                  average. The others were starved, or the load generator kept them waiting"

@@ -12,6 +12,7 @@ mod comparison;
 pub mod crossed;
 mod diagnosed;
 pub mod diagnosis;
+pub mod faults;
 pub mod fitted_lines;
 pub mod hosts;
 pub mod interim_analyses;

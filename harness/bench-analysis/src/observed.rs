@@ -148,7 +148,7 @@ impl Lost {
 /// How the server ended in a trial in which it did not start, or ended by itself.
 pub(super) fn died(outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::ServerDied { reason } | Outcome::OutOfMemory { reason, .. } => Some(reason.clone()),
+        Outcome::ServerDied { reason, .. } | Outcome::OutOfMemory { reason, .. } => Some(reason.clone()),
         _ => None,
     }
 }

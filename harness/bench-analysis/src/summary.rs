@@ -7,6 +7,7 @@ use super::cell::{Cell, cell};
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
+use super::faults::{self, Fault, Purpose};
 use super::hosts::{HostSummary, hosts};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency::{fewest_requests, latency_course, quantiles};
@@ -54,6 +55,9 @@ pub struct Summary {
     /// The results of the arms that repeat the original test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub original: Vec<Reproduced>,
+    /// What went wrong, the gravest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
     /// Trials that gave no figure, in order.
     pub failed: Vec<FailedTrial>,
     /// Trials that were measured and count nowhere, in order.
@@ -224,6 +228,7 @@ pub fn summarize(
         cells,
         comparisons,
         bounds,
+        faults: faults::faults(observations.iter().map(|of| (Purpose::Measure, of))),
         failed,
         invalid: observations.iter().filter_map(invalid_trial).collect(),
         sampling_cores: sampling_cores(observations),

@@ -1,6 +1,7 @@
 //! A server under test: started, ready, and stopped in the end; or found where it runs already.
 
 mod builds;
+mod end;
 mod files;
 mod first_line;
 pub mod layouts;
@@ -30,6 +31,7 @@ use bench_system::probe::listening_process::connections_to;
 use bench_system::probe::resources::settle;
 
 pub use builds::{build, build_in};
+use end::End;
 pub use files::{Files, prepare};
 use first_line::{FirstLine, State};
 pub use server_process::{Process, find_running};
@@ -80,6 +82,8 @@ pub struct Subject {
     _listed: Option<Listed>,
     /// What limits its process, where anything does; removed when it is gone.
     group: Option<Cgroup>,
+    /// When its process ended, where that is known.
+    end: Option<End>,
 }
 
 impl Subject {
@@ -147,6 +151,7 @@ impl Subject {
         };
         let output = Output { stdout: None, stderr };
         let mut process = Owned::spawn_with(&program, &args, &output, environment.placement, limits)?;
+        let end = Some(End::of(process.pid()));
         let found = wait_ready(&mut process, server, &listen, interrupt);
         let (addr, metrics, ready) = found
             .map_err(|error| with_last_line(error, stderr, server))
@@ -165,7 +170,8 @@ impl Subject {
         };
         let target = target.with_access(&server.access());
         let (process, link) = (Process::Owned(process), link.cloned());
-        Ok(Self { target, process, metrics, ready, upstream, link, group, _files: files, _listed: listed })
+        let (_files, _listed) = (files, listed);
+        Ok(Self { target, process, metrics, ready, upstream, link, group, end, _files, _listed })
     }
 
     /// One that runs already.
@@ -177,7 +183,8 @@ impl Subject {
         }
         let ready = serde_json::json!({ "running": at.url });
         let (metrics, upstream, link, group, _files, _listed) = (None, None, None, None, None, None);
-        Ok(Self { target, process, metrics, ready, upstream, link, group, _files, _listed })
+        let end = process.pid().map(End::of);
+        Ok(Self { target, process, metrics, ready, upstream, link, group, end, _files, _listed })
     }
 
     /// Its process id; `None` where no process of this machine is known to be it.
@@ -188,6 +195,11 @@ impl Subject {
     /// What its process has used of what it may have; `None` where nothing is limited.
     pub fn usage(&self) -> Option<Usage> {
         self.group.as_ref().map(Cgroup::usage)
+    }
+
+    /// How long after its start, or after it was found where it ran already, its process ended, in seconds.
+    pub fn ended_after_s(&self) -> Option<f64> {
+        self.end.as_ref().and_then(End::after_s)
     }
 
     /// How the server or its upstream ended, if one of them has.

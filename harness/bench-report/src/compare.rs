@@ -7,9 +7,11 @@ use anyhow::{Result, ensure};
 
 use super::columns::Columns;
 use super::differences::{self, warnings};
+use super::faults;
 use super::format::{at, count, known, list, ratio};
 use super::headline::{meanings, with_marks};
 use super::open_loop::disturbed;
+use bench_analysis::faults::Fault;
 use bench_analysis::two_runs::{Between, Both, Change, Gate, Measured};
 use bench_analysis::{Better, Finding, Mark, Verdict};
 use bench_model::results::RunFolder;
@@ -186,7 +188,8 @@ pub fn gate(runs: Both<&Measured>, between: &Between) -> (String, Gate) {
     let unshared = between.unshared.before.iter();
     let unshared = unshared.map(|missing| format!("{missing} is not in the second run and is not judged"));
     let warnings = warnings(runs, between).into_iter().chain(unshared);
-    let failed = &between.summaries.after.failed;
+    let faults = &between.summaries.after.faults;
+    let failed: Vec<&Fault> = faults.iter().filter(|fault| fault.kind.is_grave()).collect();
     let worst = judged.iter().map(|(gate, _)| *gate).max().unwrap_or(Gate::Open);
     let (gate, verdict) = match worst {
         Gate::Fails => (Gate::Fails, "slower by more than the margin"),
@@ -194,9 +197,7 @@ pub fn gate(runs: Both<&Measured>, between: &Between) -> (String, Gate) {
         Gate::Open => (Gate::Open, "none is known to be slower, and not all are resolved"),
         Gate::Passes => (Gate::Passes, "none is slower by more than the margin"),
     };
-    let failed = failed
-        .iter()
-        .map(|trial| format!("failed: trial {} of {}: {}\n", trial.number, trial.server, trial.reason));
+    let failed = failed.iter().map(|fault| format!("failed: {}\n", faults::words(&fault.server, fault)));
     let out = format!(
         "before: {}\nafter:  {}\njudged: {} cells by requests/s and CPU per request, {how}; margin {}\n{}{}{}{}{} of \
          {} comparisons pass: {verdict}\n",

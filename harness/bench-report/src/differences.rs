@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::columns::Columns;
+use super::faults;
 use super::format::{available, bytes, known, list};
 use bench_analysis::two_runs::{Between, Both, Measured};
 use bench_model::config::{Placement, Server};
@@ -32,21 +33,17 @@ pub(super) fn warnings(runs: Both<&Measured>, between: &Between) -> Vec<String> 
         [("before", runs.before, &between.summaries.before), ("after", runs.after, &between.summaries.after)];
     for (when, run, summary) in states {
         let run_is = format!("{} ({when})", run.name);
-        let wrong = summary.failed.iter().filter(|trial| trial.kind.wrong_answer).count();
-        let failed = summary.failed.len() - wrong;
-        let requests: u64 = summary.cells.iter().flat_map(|cell| cell.failed_requests.values()).sum();
         let commit = run.conditions.host.commit.as_ref().filter(|commit| commit.ends_with('+'));
         let (observed, left) = (summary.observed, summary.left);
         let found = [
             (left > 0).then(|| {
                 format!(" is incomplete: {observed} trials have run, at least {left} are still needed")
             }),
-            (wrong > 0).then(|| format!(" has {wrong} trials with a wrong answer")),
-            (failed > 0).then(|| format!(" has {failed} trials that failed")),
-            (requests > 0).then(|| format!(" has {requests} failed requests, which no rate counts")),
             commit.map(|commit| format!(": files had changed since commit {commit}; it measured no commit")),
         ];
         out.extend(found.into_iter().flatten().map(|found| run_is.clone() + &found));
+        let faults = summary.faults.iter().map(|fault| faults::words(&fault.server, fault));
+        out.extend(faults.map(|fault| format!("{run_is}: {fault}")));
     }
     let commits = runs.map(|run| run.conditions.host.commit.as_ref().filter(|commit| !commit.ends_with('+')));
     let common = || {

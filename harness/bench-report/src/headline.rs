@@ -1,6 +1,5 @@
 //! The headline: who is faster, by how much, how sure that is, and what must be known before it is believed.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::columns::Columns;
@@ -10,7 +9,7 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, crossed, duets, invalid_trials, open_loop, original, reference, sections, slo, soak,
+    Run, answer, crossed, duets, faults, invalid_trials, open_loop, original, reference, sections, slo, soak,
     threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
@@ -36,11 +35,16 @@ pub fn headline(run: &Run) -> String {
 
 /// The same for a terminal: it is resumed by the folder that it is in.
 pub fn headline_in(run: &Run, folder: &Path) -> String {
-    incomplete(run, folder) + &so_far(run)
+    faults::headline(run) + &incomplete(run, folder) + &result(run)
 }
 
 /// The same without a word on what is still to be measured, for a run that goes on.
 pub fn so_far(run: &Run) -> String {
+    faults::headline(run) + &result(run)
+}
+
+/// The answer, and what must be known before it is believed.
+fn result(run: &Run) -> String {
     let first = warnings(run)
         + &missing(run)
         + &known(answer::of(run), "", |answer| answer::markdown(&answer, !is_before_sweep(run)))
@@ -129,25 +133,22 @@ pub(super) fn compares_nothing(run: &Run) -> bool {
 fn works(run: &Run) -> String {
     let failed = run.failed().count();
     let measured = run.observed() - failed;
-    let answers = match failed {
-        0 if reference::is_counted(run) => {
-            "Everything works; the lines above say how answers compare.".to_owned()
-        }
+    let answers = match reference::is_counted(run) {
+        _ if !run.summary.faults.is_empty() => None,
+        true => Some("Everything works; the lines above say how answers compare.".to_owned()),
         // A closed loop sends one request again and again.
-        0 => format!(
+        false => Some(format!(
             "Everything works: the server's answer to 1 request before and 1 after each window {}; under load, \
              answers were counted by status and time, and their content was not compared.",
             match run.knows_whole_answers() {
                 true => "was the true one",
                 false => "had its id, no error, and what the request states of it",
             }
-        ),
-        1 => "**1 trial failed**: \"What failed\" says why.".to_owned(),
-        more => format!("**{more} trials failed**: \"What failed\" says why."),
+        )),
     };
     let measured =
         format!("{} trials were measured, each once, so nothing is compared.", count(measured as u64));
-    bullets([answers, measured])
+    bullets(answers.into_iter().chain([measured]))
 }
 
 /// The compared pairs of a sweep at the headline's loads, each with its comparison where there is one.
@@ -224,14 +225,6 @@ pub(super) fn verdicts(run: &Run) -> String {
 
 /// What must be read before any figure.
 pub(super) fn warnings(run: &Run) -> String {
-    let wrong = run.failed().filter(|trial| trial.kind.wrong_answer).map(|trial| run.label(&trial.server));
-    let wrong = list(wrong.collect::<BTreeSet<&str>>());
-    let wrong = (!wrong.is_empty()).then(|| {
-        format!(
-            "> **Wrong answers: {wrong}.** A server that answers wrongly is not timed; what it answered stands under \
-             \"What failed\".\n\n"
-        )
-    });
     let spoiled = run.without_valid_trial();
     let more = spoiled.len().saturating_sub(MOST_SPOILED);
     let more = (more > 0).then(|| format!("{more} more without a valid trial"));
@@ -253,7 +246,7 @@ pub(super) fn warnings(run: &Run) -> String {
     let caveats = tools.filter_map(Tool::caveat);
     let caveats = caveats.map(|caveat| format!("> **Another load tool:** {caveat}.\n\n"));
     let spoiled = spoiled.collect::<String>();
-    wrong.into_iter().chain([spoiled, invalid_trials::warnings(run)]).chain(busy).chain(caveats).collect()
+    [spoiled, invalid_trials::warnings(run)].into_iter().chain(busy).chain(caveats).collect()
 }
 
 /// What CPU time per request allows to say, in brackets behind its ratio.

@@ -14,6 +14,7 @@ mod crossed;
 mod differences;
 mod duets;
 pub mod export;
+mod faults;
 mod format;
 mod headline;
 mod hosts;
@@ -96,6 +97,7 @@ impl Run {
         }
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = bench_analysis::remedies(folder)?;
+        summary.faults = bench_analysis::faults::of_run(folder, &observations)?;
         summary.original = reproduced(&plan, &observations);
         summary.crossed = crossed(&plan, &summary.comparisons, &observations);
         summary.threshold = searched.as_ref().map(bench_analysis::threshold::read).transpose()?;
@@ -158,17 +160,20 @@ impl Run {
         self.parts().flat_map(|part| &part.summary.failed)
     }
 
-    /// Why the run is not all that it should be although it went to its end: searches without an answer, trials without
-    /// a figure, and bounds that do not hold, one line each.
+    /// Faults of which a run has not shown what it is for: wrong answers, services that ended, trials that are missing.
+    /// One line each.
+    pub fn grave_faults(&self) -> Vec<String> {
+        faults::grave(self).collect()
+    }
+
+    /// Why the run is not all that it should be although it went to its end: its grave faults, searches without an
+    /// answer, and bounds that do not hold, one line each.
     pub fn shortcomings(&self) -> Vec<String> {
-        let trial =
-            |trial: &FailedTrial| format!("trial {} of {}: {}", trial.number, trial.server, trial.reason);
-        let failed = self.failed().map(trial);
         let missed = self.summary.bounds.iter().filter(|bound| !bound.holds).map(|bound| {
             let (rule, workload) = (&bound.rule, &bound.workload);
             format!("{} over {}, {workload}: not shown to be {}", rule.server, rule.over, rule.words())
         });
-        self.searches_given_up().into_iter().chain(failed).chain(missed).collect()
+        faults::grave(self).chain(self.searches_given_up()).chain(missed).collect()
     }
 
     /// What the headline is to show and has no valid trial of, because the machine spoiled them all: one line each. It

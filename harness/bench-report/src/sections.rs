@@ -7,8 +7,8 @@ use super::format::{at, available, bullets, bytes, known, list, ratio, sections}
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, already_running, answer, causes, charts, commands, crossed, duets, hosts, network, open_loop,
-    original, ratio_terms, reference, slo, soak, threshold, views,
+    Run, already_running, answer, causes, charts, commands, crossed, duets, faults, hosts, network,
+    open_loop, original, ratio_terms, reference, slo, soak, threshold, views,
 };
 use bench_analysis::{Uncounted, grouped};
 use bench_model::config::Placement;
@@ -63,7 +63,12 @@ pub fn markdown(run: &Run, brief: bool) -> String {
 fn of_held(run: &Run) -> String {
     let campaign = &run.plan.campaign;
     sections([
-        format!("# Benchmark report: {}\n\n{}\n\n{}", campaign.name, campaign.why, headline::warnings(run)),
+        format!(
+            "# Benchmark report: {}\n\n{}\n\n{}",
+            campaign.name,
+            campaign.why,
+            faults::headline(run) + &headline::warnings(run)
+        ),
         format!("## Headline\n\n{}", views::headline(run)),
         views::sections(run),
         folded(failed(run)),
@@ -165,7 +170,7 @@ fn tables(run: &Run, workload: &Workload) -> String {
 
 fn distrust(run: &Run) -> String {
     let items = if open_loop::of(run).is_some() {
-        open_loop::distrust(run) + &bullets(failed_requests(run))
+        open_loop::distrust(run)
     } else if run.plan.campaign.slo.is_some() {
         slo::distrust(run)
     } else {
@@ -178,7 +183,6 @@ fn closed_loop(run: &Run) -> String {
     let mut items = vec![already_running::sharing(run)];
     items.extend(already_running::notes(run));
     items.extend(marked(run, |cell| at(&cell.workload, cell.level)));
-    items.extend(failed_requests(run));
     if !run.plan.left_out_connections.is_empty() {
         let counts = list(&run.plan.left_out_connections);
         items.push(format!("Left out, because this machine can't hold that many connections: {counts}."));
@@ -195,17 +199,10 @@ fn closed_loop(run: &Run) -> String {
     bullets(items)
 }
 
-/// The kinds of failed requests of each cell that has any.
-fn failed_requests(run: &Run) -> impl Iterator<Item = String> {
-    run.summary.cells.iter().filter(|cell| !cell.failed_requests.is_empty()).map(|cell| {
-        let kinds = list(cell.failed_requests.iter().map(|(kind, count)| format!("{count} times {kind:?}")));
-        format!("Failed requests of {} {}: {kinds}.", run.cell_name(cell), at(&cell.workload, cell.level))
-    })
-}
-
 fn failed(run: &Run) -> String {
+    let faults = faults::all(run);
     if !run.has_sweep() {
-        return String::new();
+        return headed("What failed", faults);
     }
     fn row<Kind>(run: &Run, trial: &Uncounted<Kind>, how: &str) -> Vec<String> {
         let Uncounted { number, block, server, beside, workload, level, reason, .. } = trial;
@@ -216,8 +213,8 @@ fn failed(run: &Run) -> String {
     let failed = run.failed().map(|trial| row(run, trial, ""));
     let invalid = run.invalid().map(|trial| row(run, trial, "invalid: "));
     let table = Columns::written(&["trial", "block", "server", "request", "why"], 4, failed.chain(invalid));
-    let mut out = "## What failed\n\n".to_owned();
-    if run.failed().next().is_none() {
+    let mut out = format!("## What failed\n\n{faults}");
+    if faults.is_empty() {
         let observed = run.observed();
         let answers = match (reference::is_counted(run), run.knows_whole_answers()) {
             (true, _) => "and each server answered before and after each window",

@@ -7,9 +7,7 @@ use super::format::{bullets, dash, joined, known, list, time_ms, time_us};
 use super::searches::{effective, groups};
 use super::{Run, causes};
 use bench_analysis::Diagnosed;
-use bench_analysis::threshold::{
-    ConnectingAt, Counted, Died, Ending, SearchSummary, Searched, ThresholdSummary,
-};
+use bench_analysis::threshold::{ConnectingAt, Counted, Ending, SearchSummary, Searched, ThresholdSummary};
 use bench_model::config::Tuning;
 
 /// One line for each request, tuning and client.
@@ -200,9 +198,6 @@ fn notes(search: &SearchSummary) -> Vec<String> {
         let slowest = known(search.slowest_ms, "", |ms| format!("; slowest request {}", time_us(ms * 1e3)));
         notes.push(format!("{at}{kinds}{slowest}"));
     }
-    notes.extend(search.died.iter().map(|Died { connections, how }| {
-        format!("**the server ended by itself** at {}: {how}", count(*connections))
-    }));
     if !found.contradictions.is_empty() {
         let counts = list(found.contradictions.iter().map(|at| counted(search, *at)));
         notes.push(format!("**not monotone**: {counts}"));

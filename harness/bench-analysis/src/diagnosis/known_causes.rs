@@ -384,8 +384,8 @@ const CLIENT_ERRORS: &[&str] =
     &["too many open files", "cannot assign requested address", "address not available"];
 
 const REFUSALS: &[&str] = &[
-    "http 4xx",
-    "http 5xx",
+    "http 4",
+    "http 5",
     "connection refused",
     "connection reset",
     "closed connection",

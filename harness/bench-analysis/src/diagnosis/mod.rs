@@ -119,4 +119,4 @@ fn causes(facts: &Facts) -> Vec<Cause> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -31,7 +31,7 @@ fn equal() -> LoadSetting {
 }
 
 /// A second in which 100,000 requests were answered, with all evidence there and no symptom.
-fn healthy() -> Sample {
+pub(crate) fn healthy() -> Sample {
     let latency_us = Latency { mean: 10e3, p50: 9e3, p90: 15e3, p99: 30e3, p999: Some(40e3), max: 60e3 };
     let load = LoadSample {
         succeeded: 100_000,
@@ -111,7 +111,7 @@ fn with_timeouts(count: u64) -> Sample {
     sample
 }
 
-fn observation(outcome: Outcome) -> Observation {
+pub(crate) fn observation(outcome: Outcome) -> Observation {
     let trial = Trial {
         number: 1,
         block: 1,

@@ -18,7 +18,7 @@ pub use found::{Counted, FoundThreshold};
 pub use judge::judgement;
 pub use search::{Doubling, Rules, Search, grid};
 pub use searched::{Bound, Limit, SearchPlan, Searched};
-pub use summary::{ConnectingAt, Died, SearchSummary, ThresholdSummary, failing_at};
+pub use summary::{ConnectingAt, SearchSummary, ThresholdSummary, failing_at};
 
 /// Works out what the searches of a folder found: thresholds, causes, and what remedies did.
 ///

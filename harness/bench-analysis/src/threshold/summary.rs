@@ -9,7 +9,7 @@ use super::search::Doubling;
 use super::searched::{SearchPlan, Searched};
 use crate::diagnosed::{Diagnosed, TriedRemedy};
 use crate::interleaved_searches::{Judged, Replay, Searches, failing, to_explain};
-use crate::observed::{died, valid_evidence};
+use crate::observed::valid_evidence;
 use bench_model::observation::{Connecting, Observation, Sample};
 
 /// What the searches of a run found.
@@ -51,8 +51,6 @@ pub struct SearchSummary {
     pub complaints: BTreeMap<String, u32>,
     /// The slowest request at that count, in milliseconds.
     pub slowest_ms: Option<f64>,
-    /// Trials in which the server ended by itself, in order.
-    pub died: Vec<Died>,
     /// How the connections were made at each count, rising; empty in runs in which that was not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connecting: Vec<ConnectingAt>,
@@ -81,15 +79,6 @@ pub struct ConnectingAt {
     pub cores: f64,
 }
 
-/// A trial in which the server did not start, or ended by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Died {
-    /// Connections.
-    pub connections: u32,
-    /// How it ended.
-    pub how: String,
-}
-
 /// The failing trials of a search at a connection count.
 pub fn failing_at<'a>(judged: &[Judged<'a>], at: Option<Counted>) -> Vec<&'a Observation> {
     failing(judged, |trial| at.is_some_and(|at| at.connections == trial.connections))
@@ -100,9 +89,6 @@ impl SearchPlan {
     pub fn summarize(&self, replay: &Replay<'_, Doubling>) -> ThresholdSummary {
         let search = |(searched, (found, judged)): (&Searched, (FoundThreshold, &[Judged<'_>]))| {
             let own: Vec<&Observation> = judged.iter().map(|of| of.observation).collect();
-            let died = |observation: &&Observation| {
-                Some(Died { connections: observation.trial.connections, how: died(&observation.outcome)? })
-            };
             let wrong = to_explain(judged, &failing_at(judged, found.fails_at()));
             let slowest_ms =
                 |observation: &&Observation| Some(valid_evidence(observation)?.load.latency_us.max / 1e3);
@@ -110,7 +96,6 @@ impl SearchPlan {
                 searched: searched.clone(),
                 complaints: self.complaints_of(&wrong),
                 slowest_ms: wrong.iter().filter_map(slowest_ms).max_by(f64::total_cmp),
-                died: own.iter().filter_map(died).collect(),
                 connecting: connecting(&own),
                 found,
             }

@@ -159,7 +159,7 @@ impl Bench<'_> {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => match error.downcast_ref::<OutOfMemory>() {
                 Some(killed) => Outcome::out_of_memory("before it was ready", *killed),
-                None => Outcome::ServerDied { reason: format!("{error:#}") },
+                None => Outcome::ServerDied { reason: format!("{error:#}"), after_s: None },
             },
             Ok(mut subject) => {
                 let measured = self.at_newest(trial, &mut subject, paired.as_ref());
@@ -342,5 +342,5 @@ fn meet(paired: Option<&Side>) -> Judged<()> {
 }
 
 fn died(error: anyhow::Error) -> Outcome {
-    Outcome::ServerDied { reason: format!("{error:#}") }
+    Outcome::ServerDied { reason: format!("{error:#}"), after_s: None }
 }

@@ -41,7 +41,7 @@ impl Process {
             Self::Owned(owned) => Ok(owned.ended()?.map(describe)),
             Self::Running(running) => {
                 let gone = !Path::new(&format!("/proc/{}", running.pid())).exists();
-                Ok(gone.then(|| "it ended".to_owned()))
+                Ok(gone.then(|| "its process is gone".to_owned()))
             }
             Self::Elsewhere => Ok(None),
         }

@@ -112,7 +112,7 @@ class OverHttp {
       return { ...failed(response.error), connected };
     }
     if (response.status !== 200) {
-      return { ...failed(`HTTP status ${response.status}`), connected };
+      return { ...failed(`HTTP ${response.status}`), connected };
     }
     return { text: response.body, connected };
   }
@@ -203,22 +203,27 @@ function isOther(text, id) {
   }
 }
 
+// How an answer is wrong, as failure.rs calls it.
+const NOT_JSON_RPC = 'answer that is no JSON-RPC';
+const OTHER_CALL = 'answer to another call';
+const WRONG_ANSWER = 'wrong answer';
+
 // Why an answer is not the true one; undefined where it is.
 function judged(text, id) {
   let answer;
   try {
     answer = JSON.parse(text);
   } catch {
-    return 'answer is not JSON';
+    return NOT_JSON_RPC;
   }
   if (answer === null || answer.id !== id) {
-    return 'wrong id';
+    return OTHER_CALL;
   }
   // JSON-RPC 1.x has an error of null next to a result.
   if (answer.error !== undefined && answer.error !== null) {
-    return `JSON-RPC error ${answer.error.code}`;
+    return `JSON-RPC error ${answer.error.code ?? JSON.stringify(answer.error).slice(0, 60)}`;
   }
-  return isTrue(answer.result) ? undefined : 'wrong value';
+  return isTrue(answer.result) ? undefined : WRONG_ANSWER;
 }
 
 // Whether a result is the true one. A context of null, where the server has a chain of its own, stands for any.
@@ -247,7 +252,7 @@ function same(a, b) {
 let complained = false;
 
 function complain(what, text) {
-  if (!complained && (what === 'wrong id' || what === 'wrong value')) {
+  if (!complained && [NOT_JSON_RPC, OTHER_CALL, WRONG_ANSWER].includes(what)) {
     complained = true;
     console.error(`${what}: ${String(text).slice(0, 200)}`);
   }

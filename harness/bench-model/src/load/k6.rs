@@ -56,12 +56,6 @@ const QUANTILES: [(&str, f64); 11] = [
     ("max", 1.0),
 ];
 
-/// The kinds of failures that are wrong answers, and what the kinds of JSON-RPC errors begin with, as the script calls
-/// them.
-pub const WRONG: [&str; 2] = ["wrong id", "wrong value"];
-/// See [`WRONG`].
-pub const RPC_ERROR: &str = "JSON-RPC error";
-
 /// What k6 always reports of such a load: that no user came to an end by itself, and waits that a user's leaving ended.
 const USUAL: [&str; 2] = ["No script iterations fully finished", "setTimeout "];
 

@@ -4,6 +4,7 @@
 //! answered or not). Units are converted here, once. No other module reads a tool's output.
 
 pub mod bombardier;
+pub mod failure;
 pub mod k6;
 pub mod level;
 pub mod load_tool;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
+use super::failure::{NOT_JSON_RPC, RPC_ERROR};
 use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
 use super::records::kept::shared;
 use super::records::{self, Record, not_sent};
@@ -203,11 +204,12 @@ fn not_connected(connect: &Connect, last_us: u64) -> impl Iterator<Item = Record
 
 /// Why a request failed, if it did.
 fn failure(outcome: &str) -> Option<String> {
-    match outcome.strip_prefix("HTTP ").and_then(|status| status.chars().next()) {
-        _ if outcome == "ok" => None,
-        Some(class) => Some(format!("HTTP {class}xx")),
-        None => Some(outcome.to_owned()),
-    }
+    Some(match outcome.strip_prefix("error ") {
+        _ if outcome == "ok" => return None,
+        _ if outcome == "malformed answer" => NOT_JSON_RPC.to_owned(),
+        Some(code) => format!("{RPC_ERROR}{code}"),
+        None => outcome.to_owned(),
+    })
 }
 
 /// Reads the tool's records of an open loop, which have a line for each request that was due.
@@ -258,7 +260,7 @@ mod tests {
         let sample = sample(&records, &load).unwrap();
         let failed: Vec<(&str, u64)> =
             sample.failed.iter().map(|(kind, count)| (kind.as_str(), *count)).collect();
-        assert_eq!((sample.succeeded, failed), (1, vec![("HTTP 5xx", 1), (HELD, 1), ("timeout", 1)]));
+        assert_eq!((sample.succeeded, failed), (1, vec![("HTTP 503", 1), (HELD, 1), ("timeout", 1)]));
     }
 
     #[test]
@@ -289,8 +291,8 @@ mod tests {
         let held = closed(&Load { hold: true, ..Load::default() }, &json).unwrap();
         assert_eq!((held.details.held, held.failures()), (true, 9), "those that were lost, too");
         assert_eq!(
-            (sample.failed["HTTP 5xx"], sample.latency_us.p999, sample.bytes_written),
-            (3, Some(3.0), Some(20))
+            (sample.failed["HTTP 503"], sample.latency_us.p999, sample.bytes_written),
+            (2, Some(3.0), Some(20))
         );
     }
 

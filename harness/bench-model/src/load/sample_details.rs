@@ -1,5 +1,7 @@
 //! What a load tool's sample holds beyond that of every load.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -23,6 +25,9 @@ pub struct Details {
     /// Times in which no request was answered; only of tools that say when requests were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silences: Vec<Silence>,
+    /// One answer of each kind of failure, where the tool reports any: what was sent, and what was answered.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub examples: BTreeMap<String, String>,
     /// The load hosts, where several put the load on together; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostShare>,

@@ -171,7 +171,7 @@ fn failure(status: u64, error: &str) -> Option<String> {
     match status {
         200..=299 if error.is_empty() => None,
         0 | 200..=299 => Some(without_ports(error)),
-        _ => Some(format!("HTTP {}xx", status / 100)),
+        _ => Some(format!("HTTP {status}")),
     }
 }
 
@@ -277,7 +277,7 @@ mod tests {
     fn failures_have_a_kind_without_ports() {
         let refused = r#"Post "http://127.0.0.1:39001/": dial tcp 0.0.0.0:0->127.0.0.1:39001: connect: connection refused"#;
         assert_eq!(failure(0, refused).unwrap(), "Post: dial tcp: connect: connection refused");
-        assert_eq!(failure(503, "503 Service Unavailable").unwrap(), "HTTP 5xx");
+        assert_eq!(failure(503, "503 Service Unavailable").unwrap(), "HTTP 503");
         assert_eq!(failure(200, "unexpected EOF").unwrap(), "unexpected EOF");
         assert_eq!(failure(204, ""), None);
     }

@@ -70,6 +70,10 @@ pub enum Outcome {
         /// Why.
         #[serde(with = "bench_system::foreign_text::text")]
         reason: String,
+        /// How long after its start, or where it ran already after the trial's, in seconds; `None` where it did not
+        /// start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_s: Option<f64>,
     },
     /// The kernel killed the server because the memory that it may have was used up.
     OutOfMemory {
@@ -91,9 +95,15 @@ pub enum Outcome {
     WrongAnswer {
         /// When the request was sent.
         when: String,
-        /// What it answered.
+        /// What it answered; of several the first.
         #[serde(with = "bench_system::foreign_text::text")]
         answer: String,
+        /// Wrong answers that were counted.
+        #[serde(default = "one")]
+        wrong: u64,
+        /// Answers that were looked at for it.
+        #[serde(default = "one")]
+        of: u64,
     },
     /// It was measured, but what was counted does not fit together.
     Invalid {
@@ -109,6 +119,10 @@ pub enum Outcome {
     /// The connections that were requested were not established in time, so there was no window at that count. The
     /// sample is evidence of what was held, and no figure.
     NotHeld(Box<Sample>),
+}
+
+const fn one() -> u64 {
+    1
 }
 
 /// How the connections of a closed loop were established, as the server's open sockets show it.
@@ -280,6 +294,11 @@ impl Outcome {
         Self::OutOfMemory { reason: format!("{killed}, {when}"), usage: killed.0 }
     }
 
+    /// That of a service whose answer to a single request is wrong.
+    pub fn one_wrong_answer(when: &str, answer: String) -> Self {
+        Self::WrongAnswer { when: when.to_owned(), answer, wrong: 1, of: 1 }
+    }
+
     /// Why the trial was not measured; `None` where it was.
     pub fn failure(&self) -> Option<String> {
         let why = match self {
@@ -289,10 +308,13 @@ impl Outcome {
             }
             Self::Unanswered { reason } => Some(format!("requests were never answered: {reason}")),
             Self::ToolFailed { reason } => Some(format!("load tool failed: {reason}")),
-            Self::ServerDied { reason } => Some(format!("server died: {reason}")),
+            Self::ServerDied { reason, .. } => Some(format!("server died: {reason}")),
             Self::OutOfMemory { reason, .. } => Some(reason.clone()),
             Self::NoAnswer { when, reason } => Some(format!("{when}: {reason}")),
-            Self::WrongAnswer { when, answer } => Some(format!("wrong answer {when}: {answer}")),
+            Self::WrongAnswer { when, answer, of: 1, .. } => Some(format!("wrong answer {when}: {answer}")),
+            Self::WrongAnswer { when, answer, wrong, of } => {
+                Some(format!("wrong answer {when}, {wrong} of {of} answers: {answer}"))
+            }
             Self::Invalid { reason } => Some(format!("invalid: {reason}")),
             Self::Silent(sample) => Some(format!(
                 "the server gave no answer after the window{}, in which {} requests succeeded and {} failed",

@@ -32,14 +32,7 @@ fn searched(last_passing: Option<Counted>, between: Vec<Counted>, ending: Ending
         trials,
         unmeasured,
     };
-    SearchSummary {
-        searched,
-        found,
-        complaints: BTreeMap::new(),
-        slowest_ms: None,
-        died: Vec::new(),
-        connecting: Vec::new(),
-    }
+    SearchSummary { searched, found, complaints: BTreeMap::new(), slowest_ms: None, connecting: Vec::new() }
 }
 
 fn held(connections: u32, short: u32, held: u64) -> ConnectingAt {

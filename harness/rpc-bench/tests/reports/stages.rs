@@ -166,12 +166,14 @@ fn gateways_stand_over_the_transports_that_they_take_with_the_server_behind_them
     let dir = tempfile::tempdir().unwrap();
     let (_, report) = reported("gateway-stages", dir.path(), |trial| {
         if trial.server == "gateway-ws-transport-http" && trial.block == 1 {
-            let (when, answer) = ("under load".to_owned(), "1 x wrong value".to_owned());
-            return Outcome::WrongAnswer { when, answer };
+            let (when, answer) = ("under load".to_owned(), "1 x wrong answer".to_owned());
+            return Outcome::one_wrong_answer(&when, answer);
         }
         completed(of(trial))
     });
-    assert!(report.contains("> **Wrong answers: gateway, one WebSocket behind it, over HTTP.**"), "{report}");
+    let first =
+        "## Headline\n\n- **Wrong answers from gateway, one WebSocket behind it, over HTTP: 1 of 1 answers";
+    assert!(report.contains(first), "{report}");
     // Of two blocks.
     assert_eq!(of_users(&report, "gateway, one WebSocket behind it", "over HTTP").last().unwrap(), "1");
 }

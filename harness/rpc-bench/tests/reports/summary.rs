@@ -209,7 +209,7 @@ fn a_resumed_run_has_the_same_summary() {
 fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
     let campaign = campaign(7);
     let observations = observe(&campaign, |trial| match (trial.server.as_str(), trial.block) {
-        ("actix", 3) => Outcome::WrongAnswer { when: "before the window".into(), answer: "HTTP 500".into() },
+        ("actix", 3) => Outcome::one_wrong_answer("before the window", "HTTP 500".into()),
         ("actix", _) => Outcome::Completed(Box::new(sample(120_000.0, 8.0))),
         _ => Outcome::Completed(Box::new(sample(100_000.0, 10.0))),
     });
@@ -225,7 +225,8 @@ fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
 #[test]
 fn an_unmeasured_server_has_a_cell_and_no_figures() {
     let campaign = campaign(1);
-    let observations = observe(&campaign, |_| Outcome::ServerDied { reason: "signal 9".into() });
+    let observations =
+        observe(&campaign, |_| Outcome::ServerDied { reason: "signal 9".into(), after_s: None });
     let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
     let cell = summary.cell("legacy", "getBalance", 125).unwrap();
     assert!(cell.figures.is_empty() && cell.completed == 0);

@@ -259,10 +259,13 @@ fn a_difference_of_open_size_passes_only_to_the_better() {
 fn a_failed_trial_fails_the_gate() {
     let before = usual("a", 11);
     let mut after = usual("b", 12);
-    let wrong = Outcome::WrongAnswer { when: "before the window".into(), answer: "HTTP 500".into() };
+    let wrong = Outcome::one_wrong_answer("before the window", "HTTP 500".into());
     after.observations[0].outcome = wrong;
     let (code, said, _) = called("gate", &before, &after);
-    assert!(code == 1 && said.contains("failed: trial 1 of ") && said.contains("a trial failed"), "{said}");
+    assert!(
+        code == 1 && said.contains("failed: Wrong answers from ") && said.contains("a trial failed"),
+        "{said}"
+    );
     let mut after = usual("b", 12);
     after.observations.retain(|observation| observation.trial.server != "actix");
     let (code, said, _) = called("gate", &before, &after);

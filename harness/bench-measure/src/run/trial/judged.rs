@@ -10,7 +10,8 @@ use super::{Ended, Ending, Judged};
 use crate::client::{self, NoAnswer, Right, Verdict};
 use crate::metrics::{self, ServerCounts};
 use crate::subject::Subject;
-use bench_model::load::{LoadSample, k6};
+use bench_model::load::LoadSample;
+use bench_model::load::failure::Failure;
 use bench_model::observation::{Checked, Differences, Outcome, Sample};
 use bench_model::workload::NewestCall;
 use bench_model::workload::requests::Known;
@@ -29,7 +30,7 @@ pub(in crate::run) fn outcome_of(measured: Ended<Sample>, subject: &mut Subject)
             let killed = subject.usage().filter(Usage::is_out_of_memory).map(OutOfMemory);
             Ok(match killed {
                 Some(killed) => Outcome::out_of_memory("under load", killed),
-                None => Outcome::ServerDied { reason: how },
+                None => Outcome::ServerDied { reason: how, after_s: subject.ended_after_s() },
             })
         }
     }
@@ -49,7 +50,7 @@ pub(super) struct Verified {
 /// Sends the known requests and compares the answers with the truth; numbers that must not fall also with what was
 /// verified before.
 pub(super) fn verify(known: &[Known], subject: &Subject, before: &Verified, when: &str) -> Judged<Verified> {
-    let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
+    let wrong = |answer| Outcome::one_wrong_answer(when, answer);
     let mut verified = Verified { highest: before.highest.clone(), ..Verified::default() };
     for (request, Known { body, truth, share, .. }) in known.iter().enumerate() {
         // That another server is silent is no fault of this one.
@@ -71,7 +72,7 @@ fn right_or(answer: Result<Verdict>, when: &str) -> Judged<Right> {
     let when = when.to_owned();
     match answer {
         Ok(Ok(right)) => Ok(right),
-        Ok(Err(answer)) => Err(Outcome::WrongAnswer { when, answer }),
+        Ok(Err(answer)) => Err(Outcome::one_wrong_answer(&when, answer)),
         Err(error) => Err(Outcome::NoAnswer { when, reason: format!("{error:#}") }),
     }
 }
@@ -114,9 +115,9 @@ pub(super) fn judged(
 pub(super) fn read_newest(calls: &[NewestCall], subject: &Subject) -> Judged<Vec<(NewestCall, u64)>> {
     let of = |call: &NewestCall| {
         let when = "before the window".to_owned();
-        let wrong = |what: String| Outcome::WrongAnswer {
-            when: when.clone(),
-            answer: format!("no number at {} in the answer to {}: {what}", call.pointer, call.method),
+        let wrong = |what: String| {
+            let what = format!("no number at {} in the answer to {}: {what}", call.pointer, call.method);
+            Outcome::one_wrong_answer(&when, what)
         };
         let answer = client::request(&subject.target, &call.body());
         let silent = |error| Outcome::NoAnswer { when: when.clone(), reason: format!("{error:#}") };
@@ -151,22 +152,21 @@ pub(super) fn counts_since(subject: &Subject, earlier: Option<ServerCounts>) -> 
 /// A wrong answer under load is a wrong answer, whatever else was measured.
 fn check_answers(checked: Option<&Checked>) -> Judged<()> {
     let Some(Checked { asked, wrong, first_wrong: Some(first), .. }) = checked else { return Ok(()) };
-    let answer = format!("{wrong} of {asked} answers; the first: {first}");
-    Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer })
+    let (when, answer) = ("under load".to_owned(), first.clone());
+    Err(Outcome::WrongAnswer { when, answer, wrong: *wrong, of: *asked })
 }
 
 /// Each answer that a user gets is compared with the truth: one that is not it is a wrong answer.
 fn check_users(load: &LoadSample) -> Judged<()> {
-    let is_wrong = |kind: &str| k6::WRONG.contains(&kind) || kind.starts_with(k6::RPC_ERROR);
-    let wrong = load.failed.iter().filter(|(kind, _)| is_wrong(kind));
+    let wrong = load.failed.iter().filter(|(kind, _)| Failure::of(kind).is_wrong());
+    let of = load.succeeded + load.failures();
+    let count = wrong.clone().map(|(_, count)| count).sum();
     let wrong: Vec<String> = wrong.map(|(kind, count)| format!("{count} x {kind}")).collect();
     if load.staged.is_none() || wrong.is_empty() {
         return Ok(());
     }
-    let answers = load.succeeded + load.failures();
-    let answer =
-        format!("{} of {answers} answers to users; the load tool's stderr has the first", wrong.join(", "));
-    Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer })
+    let answer = format!("{}; the load tool's stderr has the first", wrong.join(", "));
+    Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer, wrong: count, of })
 }
 
 /// Compares the server's counts with those of the load tools and the harness's own requests. A JSON-RPC error in HTTP
@@ -179,8 +179,8 @@ fn check_counts(
 ) -> Judged<()> {
     let Some(ServerCounts { requests, errors }) = counted else { return Ok(()) };
     if errors > 0 {
-        let answer = format!("{errors} of {requests} calls were answered with a JSON-RPC error");
-        return Err(Outcome::WrongAnswer { when: "in the window".to_owned(), answer });
+        let (when, answer) = ("in the window".to_owned(), "a JSON-RPC error, by its own count".to_owned());
+        return Err(Outcome::WrongAnswer { when, answer, wrong: errors, of: requests });
     }
     // Only the server counts requests that were in flight when the warm-up or the window ended, at most one for each
     // connection; requests that failed may have been answered too late, and so may the harness's own.
@@ -205,8 +205,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use bench_model::load::Latency;
     use bench_model::load::sample_details::Details;
+    use bench_model::load::{Latency, k6};
 
     fn load(succeeded: u64) -> LoadSample {
         let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
@@ -276,11 +276,11 @@ mod tests {
             ..load(6)
         };
         assert_eq!(check_users(&of("connection closed")), Ok(()));
-        for kind in ["wrong value", "wrong id", "JSON-RPC error -32602"] {
+        for kind in ["wrong answer", "answer to another call", "JSON-RPC error -32602"] {
             let said = check_users(&of(kind)).unwrap_err().failure().unwrap();
-            assert!(said.contains(&format!("3 x {kind} of 10 answers")), "{said}");
+            assert!(said.contains(&format!("3 of 10 answers: 3 x {kind}")), "{said}");
         }
-        assert_eq!(check_users(&LoadSample { staged: None, ..of("wrong id") }), Ok(()));
+        assert_eq!(check_users(&LoadSample { staged: None, ..of("wrong answer") }), Ok(()));
     }
 
     #[test]
@@ -299,6 +299,6 @@ mod tests {
         assert_eq!(check_answers(Some(&Checked { wrong: 0, ..checked(None) })), Ok(()));
         let wrong = check_answers(Some(&checked(Some("7 instead of 8".to_owned())))).unwrap_err();
         let said = wrong.failure().unwrap();
-        assert_eq!(said, "wrong answer under load: 2 of 30 answers; the first: 7 instead of 8");
+        assert_eq!(said, "wrong answer under load, 2 of 30 answers: 7 instead of 8");
     }
 }

@@ -16,7 +16,7 @@ rpc_lag,1700400,0.300000,,
 rpc_latency,1705000,4.000000,,
 rpc_lag,2200000,0.000000,,
 rpc_latency,2250000,50.000000,,
-rpc_failures,2250000,1.000000,kind=wrong value,
+rpc_failures,2250000,1.000000,kind=wrong answer,
 rpc_lag,2700000,0.000000,,
 rpc_latency,2702000,2.000000,,
 vus,2900000,1.000000,,
@@ -60,7 +60,7 @@ fn summary(requests: u32) -> String {
 fn samples_become_figures_and_a_course() {
     let sample = read(CSV, &summary(4)).unwrap();
     assert_eq!((sample.succeeded, sample.failures(), sample.bytes_read), (3, 1, 700));
-    assert_eq!(sample.failed["wrong value"], 1);
+    assert_eq!(sample.failed["wrong answer"], 1);
     assert_eq!((sample.latency_us.p50, sample.latency_us.max), (2_000.0, 50_000.0));
     assert!((sample.requests_per_second() - 1.5).abs() < 1e-9, "{sample:?}");
     let staged = sample.staged.unwrap();
@@ -173,5 +173,5 @@ fn what_k6_always_says_is_nothing() {
     let usual = "setTimeout 3 was stopped because the VU iteration was interrupted\nNo script iterations fully \
         finished, consider\n";
     assert!(K6.said_nothing(usual) && K6.said_nothing(""));
-    assert!(!K6.said_nothing(&format!("{usual}wrong value: {{}}\n")));
+    assert!(!K6.said_nothing(&format!("{usual}wrong answer: {{}}\n")));
 }

@@ -2,10 +2,11 @@
 //! search's.
 
 use bench_analysis::Lost;
+use bench_analysis::faults::{Kind, Purpose, faults};
 use bench_analysis::interleaved_searches::Searches;
 use bench_analysis::search::Judgement;
 use bench_analysis::threshold::{
-    Bound, Died, Ending, Limit, SearchPlan, Searched, ThresholdSummary, failing_at, judgement,
+    Bound, Ending, Limit, SearchPlan, Searched, ThresholdSummary, failing_at, judgement,
 };
 use bench_model::config::{Threshold, Tuning};
 use bench_model::load::Client;
@@ -110,9 +111,9 @@ fn bad_requests_fail_a_trial() {
         (disturbed(short(5.0, 0)), Judgement::Nothing),
         (Outcome::NoSuccess(none), Judgement::FAIL),
         (Outcome::Unanswered { reason: reason() }, Judgement::FAIL),
-        (Outcome::ServerDied { reason: reason() }, Judgement::FAIL),
+        (Outcome::ServerDied { reason: reason(), after_s: None }, Judgement::FAIL),
         (Outcome::NoAnswer { when: reason(), reason: reason() }, Judgement::FAIL),
-        (Outcome::WrongAnswer { when: reason(), answer: reason() }, Judgement::FAIL),
+        (Outcome::one_wrong_answer("", reason()), Judgement::FAIL),
         (Outcome::ToolFailed { reason: reason() }, Judgement::Nothing),
         (Outcome::Invalid { reason: reason() }, Judgement::Nothing),
     ];
@@ -146,7 +147,7 @@ fn a_summary_has_counts_complaints_and_the_failing_trials() {
         ("actix", _) => window(300.0, 0),
         (_, 0..400) => window(300.0, 0),
         (_, 400..700) => window(3_010.0, 2),
-        _ => Outcome::ServerDied { reason: "killed (signal 9)".to_owned() },
+        _ => Outcome::ServerDied { reason: "killed (signal 9)".to_owned(), after_s: None },
     });
     let summary = summary(&plan, &observations);
     assert_eq!((summary.left, summary.trials, summary.bad_to_fail), (0, observations.len(), 6));
@@ -167,8 +168,14 @@ fn a_summary_has_counts_complaints_and_the_failing_trials() {
         fails.complaints.iter().map(|(kind, trials)| (kind.as_str(), *trials)).collect();
     assert_eq!(complaints, [("slower than the timeout", 6), ("timeout", 6)]);
     assert_eq!(fails.slowest_ms, Some(3_010.0));
-    let died = Died { connections: 800, how: "killed (signal 9)".to_owned() };
-    assert_eq!(fails.died, [died], "seen in the trial beyond");
+    let [ended] = &faults(observations.iter().map(|of| (Purpose::Search, of)))[..] else {
+        panic!("one fault")
+    };
+    assert_eq!(
+        (&ended.kind, ended.count, ended.from.connections),
+        (&Kind::Ended, 1, 800),
+        "in the trial beyond"
+    );
 }
 
 #[test]

@@ -135,10 +135,7 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
     let rules = Rules { margin: args.margin, only_slower, accepted: accepted.as_ref() };
     let judgement = judge(&commit, &compared(&run, &counted, only_slower), rules);
     args.say(&format!("\n{}", moves::text(&judgement).trim_end()));
-    let failed = run.failed().map(|failed| {
-        format!("trial {} of {} {}: {}", failed.number, failed.server, failed.workload, failed.reason)
-    });
-    let failed: Vec<String> = failed.collect();
+    let failed = run.grave_faults();
     if let Some(first) = failed.first() {
         args.say(&format!("failed: {first}"));
         args.summarize(&format!("### A trial failed\n\n{first}\n\n"))?;

@@ -98,7 +98,7 @@ fn lost_blocks_are_run_again_within_a_bound() {
 fn a_block_with_a_failure_is_not_run_again() {
     let campaign = campaign(7);
     let gave = |trial: &Trial| match (trial.server.as_str(), trial.block) {
-        ("actix", 3) => Outcome::ServerDied { reason: "signal 9".into() },
+        ("actix", 3) => Outcome::ServerDied { reason: "signal 9".into(), after_s: None },
         ("legacy", 3) => Outcome::Invalid { reason: "the paired trial failed".into() },
         ("actix", 5) => Outcome::ToolFailed { reason: "exit code 1".into() },
         _ => Outcome::Completed(Box::new(sample(100_000.0, 10.0))),
