@@ -124,7 +124,11 @@ fn a_busy_k6_and_failures_are_named() {
     assert!(report.contains(busy), "{report}");
     let actix = of_users(&report, "actix-web", "over HTTP");
     assert_eq!([&actix[7], &actix[10], &actix[11]], ["1.70", "204", "12"]);
-    assert!(report.contains("**12 requests failed**") && report.contains("12 times \"timeout\""), "{report}");
+    assert!(
+        report.contains("**12 requests failed**")
+            && report.contains("timeout: 2 % of requests (12 of 612).**"),
+        "{report}"
+    );
 }
 
 #[test]
