@@ -50,7 +50,7 @@ open *run:
 compare *runs:
     @{{bench}} compare {{runs}}
 
-# Say why one server is faster than another: just why actix legacy getBlocks (--connections N)
+# Say which functions of two servers take how many instructions of a request: just why actix legacy getBlocks (needs valgrind)
 [no-exit-message]
 why *question:
     @{{bench}} why {{question}}
@@ -87,12 +87,6 @@ original *options:
 [no-exit-message]
 resume run:
     @{{bench}} run --resume {{run}}
-
-# Find out what this machine can distinguish, in 15 minutes (--full: hours; --minutes N; --only cpu or rates)
-[group('measure')]
-[no-exit-message]
-calibrate *options:
-    @{{bench}} calibrate {{options}}
 
 # Compare each server with itself at another commit: just gate --base-rev REV (--server NAME: that one alone); or two runs: just gate BASE RUN. Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
 [group('measure')]
@@ -190,10 +184,10 @@ build-rocksdb:
 build-node:
     cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
 
-# Test the servers' other builds: with a handicap, with counted allocations, with timed calls
+# Test the servers' other builds: with a handicap, with timed calls
 [group('develop')]
 test-builds:
-    {{cargo_test}} --exclude rpc-bench --exclude conformance --features handicap,count-allocations,calls --lib --test handicap --test calls -- handicap allocat calls
+    {{cargo_test}} --exclude rpc-bench --exclude conformance --features handicap,calls --lib --test handicap --test calls -- handicap calls
 
 # Run the tests that put load on servers for minutes, and those that work out each figure of the pages from its run again
 [group('develop')]

@@ -4,12 +4,10 @@
 pub mod agreement;
 pub mod answer;
 pub mod block_counts;
-pub mod calibration;
 mod caveats;
 pub mod ceilings;
 mod cell;
 mod comparison;
-pub mod crossed;
 mod diagnosed;
 pub mod diagnosis;
 pub mod faults;
@@ -35,7 +33,6 @@ mod timeline;
 pub mod two_runs;
 mod verdict;
 pub mod views;
-pub mod why;
 
 pub use caveats::{Mark, NEAR_CEILING};
 pub use cell::Cell;

@@ -5,7 +5,6 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use bench_model::config::Placement;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::observation::{Observation, Outcome, Sample};
@@ -46,18 +45,6 @@ impl<'a> Observed<'a> {
     /// What was measured of a server by itself, without invalid trials.
     pub fn samples(&self, server: &str, workload: &str, level: impl Into<Level>) -> Samples<'a> {
         self.samples_of((server, None, workload, level.into()))
-    }
-
-    /// What was measured of a server, in a duet of what ran at the same time as the other, without invalid trials.
-    pub fn samples_in(
-        &self,
-        placement: Placement,
-        [server, other]: [&str; 2],
-        workload: &str,
-        level: impl Into<Level>,
-    ) -> Samples<'a> {
-        let paired = (placement == Placement::Duet).then_some(other);
-        self.samples_of((server, paired, workload, level.into()))
     }
 
     pub(super) fn samples_of(&self, place: Place<'_>) -> Samples<'a> {

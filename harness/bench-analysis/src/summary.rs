@@ -5,7 +5,6 @@ use serde_with::skip_serializing_none;
 
 use super::cell::{Cell, cell};
 use super::comparison::{Comparison, Comparisons, ratio};
-use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::faults::{self, Fault, Purpose};
 use super::hosts::{HostSummary, hosts};
@@ -49,9 +48,6 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// The campaign's bounds.
     pub bounds: Vec<Bound>,
-    /// What HTTP and JSON-RPC each do to CPU per request, where servers differ in one of them alone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub crossed: Vec<Crossed>,
     /// The results of the arms that repeat the original test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub original: Vec<Reproduced>,

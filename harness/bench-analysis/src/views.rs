@@ -112,13 +112,23 @@ pub fn shown(plan: &Plan, cells: &[Cell], observations: &[Observation]) -> Resul
 
 fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Shown> {
     let only = view.only()?;
+    let over = view.over()?;
+    // A server of a duet is shown beside that of the denominator alone.
+    let is_pair = |one: &Located<'_>| match one.cell.beside {
+        None => true,
+        Some(_) => all.iter().any(|other| {
+            is_beside(one, other)
+                && !over.is_empty()
+                && over.iter().all(|(axis, value)| other.is_at(axis, value))
+        }),
+    };
     let is_shown = |one: &&Located<'_>| {
-        only.iter().all(|(axis, values)| values.iter().any(|value| one.is_at(axis, value)))
+        is_pair(one) && only.iter().all(|(axis, values)| values.iter().any(|value| one.is_at(axis, value)))
     };
     let shown: Vec<Located<'_>> = all.iter().filter(is_shown).cloned().collect();
     let varied = varied(&shown);
     let (x, series, panels) = (view.x()?, view.series()?, view.panels()?);
-    let (over, minus) = (view.over()?, view.minus()?);
+    let minus = view.minus()?;
     let mut taken = vec![x.clone(), series.clone()];
     taken.extend(behind(&x).into_iter().chain(panels.clone()));
     let others = varied.into_iter().filter(|axis| !taken.contains(axis));
@@ -133,6 +143,14 @@ fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) 
     };
     let panel_axes = names.iter().map(|axis| axis.name()).collect();
     Ok(Shown { view: view.clone(), panel_axes, panels: found.into_iter().map(of_panel).collect() })
+}
+
+/// Whether the other cell is that of the server at the other side of a duet.
+fn is_beside(one: &Located<'_>, other: &Located<'_>) -> bool {
+    let (one, other) = (one.cell, other.cell);
+    one.beside.as_deref() == Some(&*other.server)
+        && other.beside.as_deref() == Some(&*one.server)
+        && (&one.workload, one.level) == (&other.workload, other.level)
 }
 
 /// The axis that a figure changes with, which is no panel of its own: a round trip with the network, an answer's length
@@ -225,7 +243,7 @@ impl Context<'_> {
     }
 
     fn samples(&self, cell: &Cell) -> Samples<'_> {
-        self.observed.samples(&cell.server, &cell.workload, cell.level)
+        self.observed.samples_of((&cell.server, cell.beside.as_deref(), &cell.workload, cell.level))
     }
 
     fn estimate(&self, cell: &Cell, samples: &Samples<'_>, figure: Figure) -> Option<Estimate> {
@@ -277,6 +295,9 @@ impl Context<'_> {
         }
         let is_stated = |axis: &Along| values.iter().any(|(stated, _)| stated == axis);
         let is_reference = |other: &&Located<'_>| {
+            if one.cell.beside.is_some() && !is_beside(one, other) {
+                return false;
+            }
             values.iter().all(|(axis, value)| other.is_at(axis, value))
                 && one
                     .places

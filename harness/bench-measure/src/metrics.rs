@@ -19,24 +19,10 @@ pub struct ServerCounts {
     pub errors: u64,
 }
 
-/// A server's count of its own allocations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AllocationCounts {
-    /// Allocations.
-    pub allocations: u64,
-    /// Bytes that were allocated.
-    pub bytes: u64,
-}
-
 /// Reads a server's own counts from its metrics.
 pub fn server_counts(metrics: &Target) -> Result<ServerCounts> {
     parse_counts(&read(metrics)?)
         .with_context(|| format!("{metrics} lacks rpc_requests_total or rpc_errors_total"))
-}
-
-/// Reads a server's count of its allocations; `None` where it does not count them.
-pub fn allocation_counts(metrics: &Target) -> Result<Option<AllocationCounts>> {
-    Ok(parse_allocations(&read(metrics)?))
 }
 
 /// Where the counters of an address are. A server of this project leaves out there what takes it longer to find out
@@ -70,13 +56,6 @@ fn parse_counts(text: &str) -> Option<ServerCounts> {
     })
 }
 
-fn parse_allocations(text: &str) -> Option<AllocationCounts> {
-    Some(AllocationCounts {
-        allocations: value(text, "allocations_total")?,
-        bytes: value(text, "allocated_bytes_total")?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,12 +68,5 @@ mod tests {
         assert_eq!(parse_counts("rpc_requests_total NaN\nrpc_errors_total 3\n"), None);
         let floats = "rpc_requests_total 1.25e+06\nrpc_errors_total 0.0 1764284000000\n";
         assert_eq!(parse_counts(floats), Some(ServerCounts { requests: 1_250_000, errors: 0 }));
-    }
-
-    #[test]
-    fn allocations_are_read_where_they_are_counted() {
-        let text = "rpc_requests_total 12\nallocations_total 90\nallocated_bytes_total 1234\n";
-        assert_eq!(parse_allocations(text), Some(AllocationCounts { allocations: 90, bytes: 1_234 }));
-        assert_eq!(parse_allocations("rpc_requests_total 12\n"), None);
     }
 }

@@ -16,7 +16,6 @@
 
 pub mod arithmetic;
 pub mod config;
-pub mod cost;
 pub mod field_checks;
 pub mod figure;
 pub mod headers;

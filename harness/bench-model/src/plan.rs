@@ -7,7 +7,7 @@ mod labels;
 pub mod layouts;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::config::layouts::{can_be_drawn, in_layout};
-use crate::config::{Arm, Calibration, Campaign, Environment, Placement, Pool, Server, Sizing, Why};
+use crate::config::{Campaign, Environment, Placement, Pool, Server};
 use crate::load::{Client, Level, Load, LoadTool};
 use crate::workload::Workload;
 
@@ -62,34 +62,6 @@ pub struct MostLoad {
     pub connections: u32,
     /// Time under load in all, in seconds.
     pub seconds: u64,
-}
-
-/// What a calibration's folder holds beyond a run's: `calibration.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CalibrationPlan {
-    /// What was requested.
-    pub calibration: Calibration,
-    /// How the handicaps were sized.
-    pub sizing: Sizing,
-    /// The servers that are compared with the base.
-    pub arms: Vec<Arm>,
-}
-
-/// What a why run's folder holds beyond a run's: `why.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WhyPlan {
-    /// What was requested.
-    pub why: Why,
-    /// The server whose difference is explained.
-    pub server: String,
-    /// The server that it is compared with.
-    pub over: String,
-    /// The request, by name.
-    pub workload: String,
-    /// Connections.
-    pub connections: u32,
-    /// Slots that the true answers of the slope's requests hold, by request; empty where no slope is measured.
-    pub returned: BTreeMap<String, u64>,
 }
 
 impl Plan {

@@ -27,7 +27,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::observation::Observation;
-use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
+use crate::plan::{FORMAT, Plan, Trial};
 
 pub use archive::{unpack_stages, with_ending};
 pub use conditions::{Conditions, Resumed};
@@ -35,12 +35,6 @@ pub use kept::kept;
 pub use lock::Lock;
 pub use own::{OF_HOSTS, remove_begun, remove_of_hosts};
 pub use read_only::ToRead;
-
-/// The file that only a calibration's folder has.
-pub const CALIBRATION: &str = "calibration.json";
-
-/// The folder of rates, inside a calibration's.
-pub const RATES_FOLDER: &str = "rates-fresh";
 
 /// The folder of what each load tool can send, inside a run's folder.
 pub const CEILINGS: &str = "ceilings";
@@ -71,16 +65,8 @@ pub const ENVIRONMENT: &str = "environment.json";
 /// See [`SLO`].
 pub const SLO_PLAN: &str = "slo.json";
 
-/// The file that only a why run's folder has.
-pub const WHY: &str = "why.json";
-
-/// What makes a run more than a campaign's.
-const KINDS: [&str; 2] = [CALIBRATION, WHY];
-
-/// The folders of the ladder's and the slope's trials, inside a why run's.
-pub const LADDER: &str = "ladder";
-/// See [`LADDER`].
-pub const SLOPE: &str = "slope";
+/// Fields of kept plans that nothing reads any longer.
+const RETIRED: [&str; 6] = ["stores", "counting", "handicap", "in_process", "http", "rpc"];
 
 /// The report of a run, and the estimates behind it for programs: both are worked out from the observations.
 pub const REPORT: &str = "report.md";
@@ -167,10 +153,7 @@ impl RunFolder {
 
     /// Opens the newest run of a campaign in a folder of runs; their names begin with the time.
     pub fn newest(results: &Path) -> Result<Self> {
-        let is_run = |path: &PathBuf| {
-            let has = |name: &str| archive::is_there(&path.join(name));
-            !has(CALIBRATION) && !has(WHY) && has(PLAN)
-        };
+        let is_run = |path: &PathBuf| archive::is_there(&path.join(PLAN));
         let newest = own::sorted(results)?.into_iter().rfind(is_run);
         Self::open(&newest.with_context(|| format!("{} holds no run", results.display()))?)
     }
@@ -288,7 +271,7 @@ impl RunFolder {
              run, or measure again",
             path.display()
         );
-        without_stores(&mut value);
+        without_retired(&mut value);
         let context = || format!("{} is not of this version's format", path.display());
         let mut plan: Plan = serde_json::from_value(value).with_context(context)?;
         if let Some(views) = self.views()? {
@@ -304,26 +287,6 @@ impl RunFolder {
         let mut removal = own::Removal::default();
         removal.tool_output_of(&self.0.join(TOOL_OUTPUT), &|name| name.starts_with(&*beginning))?;
         removal.carry_out()
-    }
-
-    /// Reads the plan of a calibration.
-    pub fn calibration(&self) -> Result<CalibrationPlan> {
-        self.read_json(CALIBRATION)
-    }
-
-    /// Whether it is a calibration's.
-    pub fn is_calibration(&self) -> bool {
-        archive::is_there(&self.0.join(CALIBRATION))
-    }
-
-    /// Reads the plan of a why run.
-    pub fn why(&self) -> Result<WhyPlan> {
-        self.read_json(WHY)
-    }
-
-    /// Whether it is a why run's.
-    pub fn is_why(&self) -> bool {
-        archive::is_there(&self.0.join(WHY))
     }
 
     /// Reads what the run was measured with and on.
@@ -348,7 +311,7 @@ impl RunFolder {
         [PLAN, archive::ARCHIVE].iter().any(|name| self.0.join(name).is_file())
     }
 
-    /// Whether it has a plan, packed or not. A calibration's or a why run's parts may have none.
+    /// Whether it has a plan, packed or not.
     pub fn has_plan(&self) -> bool {
         archive::is_there(&self.0.join(PLAN))
     }
@@ -362,9 +325,12 @@ impl RunFolder {
     }
 }
 
-/// Takes out of a plan the fields that runs have from when block stores were no axis.
-fn without_stores(plan: &mut Value) {
-    let of = |fields: &mut Value| fields.as_object_mut().map(|fields| fields.remove("stores"));
+/// Takes out of a plan the fields that kept runs have of servers and that no server has any longer.
+fn without_retired(plan: &mut Value) {
+    let of = |fields: &mut Value| {
+        let fields = fields.as_object_mut();
+        fields.map(|fields| fields.retain(|name, _| !RETIRED.contains(&name.as_str())))
+    };
     of(&mut plan["campaign"]);
     for server in plan["servers"].as_array_mut().into_iter().flatten() {
         of(server);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use super::columns::Columns;
 use super::differences::{self, warnings};
@@ -24,13 +24,8 @@ const MISSING: &str = "not measured";
 /// Reads a run with all its observations.
 ///
 /// # Errors
-/// One line: a file is missing or not of this version's format, or the folder is a calibration's.
+/// One line: a file is missing or not of this version's format.
 pub fn load(folder: &RunFolder) -> Result<Measured> {
-    ensure!(
-        !folder.is_calibration(),
-        "{} is a calibration, whose servers are handicapped on purpose; give a campaign's run",
-        folder.0.display()
-    );
     Ok(Measured {
         name: folder.name(),
         plan: folder.plan()?,

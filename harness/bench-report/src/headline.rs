@@ -9,7 +9,7 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, crossed, duets, faults, invalid_trials, open_loop, original, reference, sections, slo, soak,
+    Run, answer, duets, faults, invalid_trials, open_loop, original, reference, sections, slo, soak,
     threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
@@ -68,9 +68,6 @@ fn result(run: &Run) -> String {
     }
     if original::is_headline(run) {
         return warnings(run) + &original::tables(run);
-    }
-    if crossed::is_headline(run) {
-        return warnings(run) + &crossed::table(run);
     }
     let compared = if run.plan.campaign.baseline.is_none() { verdicts(run) } else { String::new() };
     // A first screen has a row for what the searches found, and their section the rest.

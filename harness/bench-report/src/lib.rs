@@ -4,13 +4,11 @@
 
 mod already_running;
 mod answer;
-pub mod calibration;
 mod causes;
 mod charts;
 mod columns;
 mod commands;
 pub mod compare;
-mod crossed;
 mod differences;
 mod duets;
 pub mod export;
@@ -19,6 +17,7 @@ mod format;
 mod headline;
 mod hosts;
 pub mod html;
+pub mod instructions;
 mod invalid_trials;
 pub mod moves;
 mod network;
@@ -26,7 +25,6 @@ mod open_loop;
 mod original;
 pub mod pages;
 pub mod pooled;
-mod ratio_terms;
 mod reference;
 mod searches;
 mod sections;
@@ -35,13 +33,11 @@ mod soak;
 mod tables;
 mod threshold;
 mod views;
-pub mod why;
 
 use anyhow::Result;
 use serde::Serialize;
 
 use bench_analysis::ceilings::{Ceiling, ceilings as ceilings_of};
-use bench_analysis::crossed::crossed;
 use bench_analysis::original::reproduced;
 use bench_analysis::{
     Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Spoiled, Summary, diagnosed, spoiled,
@@ -56,7 +52,6 @@ use bench_system::readable_numbers::counted;
 use charts::Drawn;
 pub use format::{NEVER_SENT, shell};
 pub use headline::{headline, headline_in, so_far};
-pub use ratio_terms::why_command;
 pub use sections::markdown;
 
 /// All that a report is made from.
@@ -99,7 +94,6 @@ impl Run {
         summary.remedies = bench_analysis::remedies(folder)?;
         summary.faults = bench_analysis::faults::of_run(folder, &observations)?;
         summary.original = reproduced(&plan, &observations);
-        summary.crossed = crossed(&plan, &summary.comparisons, &observations);
         summary.threshold = searched.as_ref().map(bench_analysis::threshold::read).transpose()?;
         summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
@@ -279,15 +273,6 @@ fn write_text<'a>(folder: &RunFolder, run: &Run, drawn: &'a [Drawn]) -> Result<V
     }
     folder.write_derived(REPORT, &text)?;
     Ok(shown)
-}
-
-/// Writes a report that is always whole, and all of its charts.
-fn write_report(folder: &RunFolder, text: &str, drawn: &[(String, charts::Chart)]) -> Result<()> {
-    for (file, chart) in drawn {
-        folder.write_derived(file, &charts::svg(chart))?;
-    }
-    folder.write_derived(REPORT, text)?;
-    html::write(folder, text, drawn)
 }
 
 fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {

@@ -13,7 +13,7 @@ use super::{Run, charts};
 use bench_analysis::agreement::{Agreement, Differs, Near, agreement};
 use bench_analysis::pooled::{Across, Group, Model, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
 use bench_model::config::Placement;
-use bench_model::results::{DUETS, LADDER, RunFolder, kept};
+use bench_model::results::{DUETS, RunFolder, kept};
 use bench_stats::Estimate;
 
 /// The files that hold it, in the folder of runs.
@@ -43,8 +43,7 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-/// Reads every kept run of a folder of runs ([`kept`]) and pools what they share. Calibrations, whose servers are
-/// handicapped on purpose, and folders of other programs are passed over.
+/// Reads every kept run of a folder of runs ([`kept`]) and pools what they share. Folders of other programs are passed over.
 ///
 /// # Errors
 /// The folder can't be read.
@@ -53,14 +52,11 @@ pub fn load(results: &Path) -> Result<PooledRuns> {
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
     for folder in kept(results)?.into_iter().map(RunFolder).filter(RunFolder::is_run) {
         let run = folder.name();
-        let read = RunFolder::open(&folder.0).and_then(|folder| match folder.is_calibration() {
-            true => Ok(None),
-            false => read(&folder).map(Some),
-        });
+        let read = RunFolder::open(&folder.0).and_then(|folder| read(&folder));
         match read {
             Ok(read) => {
-                runs.extend(read.is_some().then_some(run));
-                parts.extend(read.into_iter().flatten());
+                runs.push(run);
+                parts.extend(read);
             }
             Err(error) => {
                 unreadable.push(Unreadable { run, reason: format!("{error:#}").replace('\n', " ") })
@@ -120,14 +116,12 @@ pub fn agreement_words(found: &Agreement) -> String {
     )
 }
 
-/// A run, its duets, and what a why run measured side by side.
+/// A run and its duets.
 fn read(folder: &RunFolder) -> Result<Vec<(String, Run)>> {
     let mut run = Run::load(folder)?;
     let name = folder.name();
     let duets = run.duets.take().map(|duets| (format!("{name}/{DUETS}"), *duets));
-    let ladder = folder.inside(LADDER).map(|ladder| Run::load(&ladder)).transpose()?;
-    let ladder = ladder.map(|ladder| (format!("{name}/{LADDER}"), ladder));
-    Ok([(name, run)].into_iter().chain(duets).chain(ladder).collect())
+    Ok([(name, run)].into_iter().chain(duets).collect())
 }
 
 /// The whole page.

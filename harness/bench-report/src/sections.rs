@@ -7,8 +7,8 @@ use super::format::{at, available, bullets, bytes, known, list, ratio, sections}
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, already_running, answer, causes, charts, commands, crossed, duets, faults, hosts, network,
-    open_loop, original, ratio_terms, reference, slo, soak, threshold, views,
+    Run, already_running, answer, causes, charts, commands, duets, faults, hosts, network, open_loop,
+    original, reference, slo, soak, threshold, views,
 };
 use bench_analysis::{Uncounted, grouped};
 use bench_model::config::Placement;
@@ -29,7 +29,6 @@ pub fn markdown(run: &Run, brief: bool) -> String {
     let main = |section: String| if answers { folded(section) } else { section };
     let workloads = run.measured_workloads().map(|workload| folded(tables(run, workload)));
     let duets = run.duets.as_deref().filter(|duets| !headline::compares_nothing(duets));
-    let has_terms = open_loop::of(run).is_none() && !is_duet(run);
     sections([
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
         format!("## Headline\n\n{}", headline(run)),
@@ -40,7 +39,6 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         if answers { folded(headed("Verdicts", headline::verdicts(run))) } else { String::new() },
         charts_of_all(run, brief, answers || has_own_figures(run)),
         bounds(run),
-        main(crossed::section(run)),
         if is_duet(run) { main(duets::section(run)) } else { String::new() },
         folded(known(duets, "", duets::section)),
         soak::section(run),
@@ -51,7 +49,6 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         main(open_loop::sections(run)),
         main(threshold::section(run)),
         main(slo::section(run)),
-        if has_terms { folded(ratio_terms::section(run)) } else { String::new() },
         folded(distrust(run)),
         folded(failed(run)),
         folded(environment(run)),

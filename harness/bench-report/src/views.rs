@@ -1,5 +1,6 @@
 //! Sections of a campaign's views: one renderer for the table, the chart and the headline of each.
 
+mod claims;
 mod headline;
 
 use std::collections::BTreeMap;
@@ -169,8 +170,8 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
         view.fit.is_some().then(|| FITTED.to_owned()),
     ];
     let notes = bullets(notes.into_iter().flatten());
-    let lines = lines_table(run, shown);
-    format!("## {}\n\n{picture}{}{lines}\n{}", view.title, table(run, shown), notes)
+    let (claims, lines) = (claims::table(run, shown), lines_table(run, shown));
+    format!("## {}\n\n{picture}{claims}{}{lines}\n{}", view.title, table(run, shown), notes)
 }
 
 /// A table of two axes: a row for each figure of a series, and a column for each value of x. Cells hold ratios where

@@ -39,7 +39,6 @@ enum Verb {
     /// Pass calls on to a service and write each into a file, which a workload then sends: docs/ANY-SERVICE.md.
     Record(commands::record::Args),
     /// Find out what this machine and this harness can distinguish.
-    Calibrate(commands::calibrate::Args),
     /// Say why one server is faster than another on a request: `why actix legacy getBlocks`.
     Why(commands::why::Args),
     /// Write the report of a run again, from its folder alone.
@@ -140,8 +139,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Try(args) => commands::try_call::try_call(&config, &cli.results, &args)?.into(),
         Verb::Init(args) => commands::init::init(&args)?.into(),
         Verb::Record(args) => commands::record::record(&args)?.into(),
-        Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
-        Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
+        Verb::Why(args) => commands::why::why(&config, &args)?.into(),
         Verb::Report(args) => commands::report::report(&cli.results, &args)?.into(),
         Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
         Verb::Pages { to } => commands::browse::pages(&cli.results, &to)?.into(),
@@ -153,7 +151,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Gate(args) => commands::gate::gate(&config, &cli.results, &args)?,
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
-        Verb::Doctor => commands::doctor::doctor(&config, &cli.results)?.into(),
+        Verb::Doctor => commands::doctor::doctor(&config)?.into(),
         Verb::Tools(args) => commands::tools::tools(&config, &args)?.into(),
         Verb::Agent(args) => commands::agent::agent(args)?.into(),
         Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),

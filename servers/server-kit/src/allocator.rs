@@ -3,10 +3,8 @@
 //! A validator runs on jemalloc, and frameworks allocate unequally often: so all servers are built with the same one.
 
 /// The allocator that this build runs on.
-pub(crate) const NAME: &str =
-    if cfg!(all(feature = "jemalloc", not(feature = "count-allocations"))) { "jemalloc" } else { "system" };
+pub(crate) const NAME: &str = if cfg!(feature = "jemalloc") { "jemalloc" } else { "system" };
 
-// A build that counts allocations has its counting allocator; cargo adds features up, so both may be on.
-#[cfg(all(feature = "jemalloc", not(feature = "count-allocations")))]
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -12,8 +12,6 @@
     reason = "the network reaches this"
 )]
 
-#[cfg(feature = "count-allocations")]
-mod allocations;
 mod allocator;
 #[cfg(feature = "offload")]
 mod blocks_on;
@@ -42,8 +40,6 @@ mod unread;
 
 use std::process::ExitCode;
 
-#[cfg(feature = "count-allocations")]
-pub use allocations::{Allocations, allocations};
 #[cfg(feature = "offload")]
 pub use blocks_on::{BlocksOn, BlocksOnFlags, NoResult, Offload};
 pub use calls::{CallCounters, Transport};

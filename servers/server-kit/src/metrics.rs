@@ -37,8 +37,6 @@ impl Metrics {
     ) -> std::result::Result<SocketAddr, StartError> {
         let mut exposed = Exposed::default();
         exposed.counters.register_collector(Box::new(counters));
-        #[cfg(feature = "count-allocations")]
-        exposed.counters.register_collector(Box::new(Allocated));
         if let Some(calls) = self.calls {
             exposed.others.register_collector(Box::new(calls));
             exposed.natives.push(Box::new(calls));
@@ -57,21 +55,6 @@ impl Collector for Counters {
         let help = "JSON-RPC calls answered by a method, with a result or an error";
         writer.counter("rpc_requests", help, None, totals.answered)?;
         writer.counter("rpc_errors", "JSON-RPC calls answered by a method with an error", None, totals.errors)
-    }
-}
-
-#[cfg(feature = "count-allocations")]
-#[derive(Debug)]
-struct Allocated;
-
-#[cfg(feature = "count-allocations")]
-impl Collector for Allocated {
-    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Written {
-        let crate::Allocations { count, bytes } = crate::allocations();
-        let mut writer = Writer::new(encoder);
-        let help = "Calls of the allocator for new or resized memory, of the whole process";
-        writer.counter("allocations", help, None, count)?;
-        writer.counter("allocated_bytes", "Bytes requested by these calls", None, bytes)
     }
 }
 
@@ -130,24 +113,6 @@ mod tests {
         ] {
             assert!(answer.contains(&format!("\n{line}\n")), "{line}: {answer}");
         }
-    }
-
-    #[cfg(feature = "count-allocations")]
-    #[test]
-    fn allocations_are_reported_and_grow() {
-        let addr = Metrics::default().start(loopback(), Counters::default()).unwrap();
-        let counts = || {
-            let answer = ask(addr, "/metrics?collect=counters");
-            let value = |name: &str| -> u64 {
-                let line = answer.lines().find_map(|line| line.strip_prefix(name));
-                line.unwrap_or_else(|| panic!("{answer}")).trim().parse().unwrap()
-            };
-            (value("allocations_total "), value("allocated_bytes_total "))
-        };
-        let before = counts();
-        drop(std::hint::black_box(vec![0_u8; 1_000_000]));
-        let after = counts();
-        assert!(after.0 > before.0 && after.1 >= before.1 + 1_000_000, "{before:?} {after:?}");
     }
 
     #[test]

@@ -34,11 +34,7 @@ fn the_ready_line_says_every_setting_that_holds() {
     assert!(ready["global_queue_interval"].is_null() && ready["simulated_walk_ns_per_slot"].is_null());
     assert_eq!((&ready["max_body_bytes"], &ready["slot_interval_ms"]), (&51_200.into(), &0.into()));
     assert_eq!(ready["blocks"], "memory");
-    let allocator = if cfg!(all(feature = "jemalloc", not(feature = "count-allocations"))) {
-        "jemalloc"
-    } else {
-        "system"
-    };
+    let allocator = if cfg!(feature = "jemalloc") { "jemalloc" } else { "system" };
     assert_eq!(ready["allocator"], allocator);
     assert_eq!(ready["stay"], false, "a flag of the binary's own");
     assert_eq!(ready["ledger"]["accounts"], 10);

@@ -28,9 +28,9 @@ pub(super) struct Located<'a> {
     pub places: BTreeMap<Along, Place>,
 }
 
-/// Every cell but those of the ceiling and of duets.
+/// Every cell but those of the ceiling. A server of a duet has one for each other server that it ran beside.
 pub(super) fn located<'a>(plan: &'a Plan, cells: &'a [Cell]) -> Vec<Located<'a>> {
-    let is_own = |cell: &&Cell| cell.beside.is_none() && !plan.is_ceiling(&cell.server);
+    let is_own = |cell: &&Cell| !plan.is_ceiling(&cell.server);
     cells.iter().filter(is_own).map(|cell| locate(plan, cell)).collect()
 }
 

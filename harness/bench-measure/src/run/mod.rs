@@ -1,10 +1,10 @@
 //! Carries a plan out: trial after trial, each observation recorded before the next begins.
 
-pub mod calibration;
 mod ceilings;
 mod duet;
 pub mod gate;
 pub mod hosts;
+pub mod instructions;
 pub mod one_call;
 mod progress;
 mod remedies;
@@ -18,7 +18,6 @@ mod terminal_view;
 mod threshold;
 mod trial;
 mod true_answers;
-pub mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -83,8 +83,6 @@ impl Campaign {
             overrides: arm.settings.or(&base.settings),
             // Arms differ by settings, not by layers; and there are more of them than colours.
             colour: None,
-            http: None,
-            rpc: None,
             ..entry
         })
     }

@@ -14,10 +14,6 @@ pub(super) const FIELD: &str = "cargo";
 /// What it gives.
 const GIVEN: [&str; 2] = ["build", "program"];
 
-/// Other builds of a server, each with the feature of its package that it has on. Where it lies in the target folder is
-/// its field's name.
-const OTHER_BUILDS: [(&str, &str); 2] = [("counting", "count-allocations"), ("handicap", "handicap")];
-
 /// A program that cargo builds. Without `package` it is that of the entry that another one is like, and so with every
 /// other field.
 #[derive(Debug, Default, Deserialize)]
@@ -107,13 +103,6 @@ pub(super) fn fill_in(entry: &mut Table, like: Option<&Table>) -> Result<()> {
         give(entry, &Cargo::read(&table)?);
         entry.insert(FIELD.to_owned(), Value::Table(table));
     }
-    other_builds(entry)?;
-    if let Some(in_process) = entry.get_mut("in_process").and_then(Value::as_table_mut)
-        && in_process.contains_key(FIELD)
-    {
-        let cargo = own_table(in_process).and_then(|table| Cargo::read(&table.unwrap_or_default()));
-        give(in_process, &cargo.map_err(|error| anyhow!("field in_process: {error}"))?);
-    }
     Ok(())
 }
 
@@ -153,28 +142,6 @@ fn give(to: &mut Table, cargo: &Cargo) {
     let command = cargo.command().into_iter().map(Value::String).collect();
     to.insert("build".to_owned(), Value::Array(command));
     to.insert("program".to_owned(), Value::String(cargo.program()));
-}
-
-/// `counting = true` and the like: the entry's own package with a feature more.
-fn other_builds(entry: &mut Table) -> Result<()> {
-    for (field, feature) in OTHER_BUILDS {
-        if !entry.get(field).is_some_and(Value::is_bool) {
-            continue;
-        }
-        let is_wished = entry.remove(field) == Some(Value::Boolean(true));
-        let own = entry.get(FIELD).and_then(Value::as_table);
-        let (Some(own), true) = (own, is_wished) else {
-            bail!("field {field}: true goes with {FIELD}; give a build and a program, or leave it out");
-        };
-        let mut cargo = Cargo::read(own)?;
-        let own = cargo.features.map(|own| own + ",").unwrap_or_default();
-        cargo.features = Some(own + feature);
-        cargo.target = Some(field.to_owned());
-        let mut build = Table::new();
-        give(&mut build, &cargo);
-        entry.insert(field.to_owned(), Value::Table(build));
-    }
-    Ok(())
 }
 
 /// A server whose release build is one of another profile, for runs that show that all works and measure nothing.
@@ -257,19 +224,6 @@ mod tests {
     }
 
     #[test]
-    fn other_builds_have_a_feature_more() {
-        let entry = "cargo = \"a\"\ncounting = true\nin_process = { cargo = { package = \"m\", program = \"p\" }, \
-            args = [] }";
-        let table = filled_in(entry, None).unwrap();
-        let of = |field: &str| build_and_program(table[field].as_table().unwrap());
-        let build =
-            "cargo build --release --package a --features count-allocations --target-dir target/counting";
-        assert_eq!(of("counting"), (build.to_owned(), "target/counting/release/a"));
-        assert_eq!(of("in_process"), ("cargo build --release --package m".to_owned(), "target/release/p"));
-        assert_eq!(table.get("handicap"), None);
-    }
-
-    #[test]
     fn rubbish_in_the_short_form_is_named() {
         let cases = [
             ("cargo = 7", "field cargo: give a package"),
@@ -277,9 +231,6 @@ mod tests {
             (r#"cargo = { package = "a", profil = "dev" }"#, "profil"),
             ("cargo = \"a\"\nprogram = \"b\"", "leave program out"),
             (r#"cargo = { package = "a", with = "b", manifest = "m" }"#, "leave it out next to manifest"),
-            ("counting = true", "field counting: true goes with cargo"),
-            ("cargo = \"a\"\nhandicap = false", "field handicap"),
-            ("in_process = { cargo = {} }", "field in_process: field cargo: names no package"),
         ];
         for (entry, named) in cases {
             let said = filled_in(entry, None).unwrap_err().to_string();

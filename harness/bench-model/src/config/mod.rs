@@ -4,7 +4,6 @@
 
 mod arm;
 mod axes;
-mod calibration;
 mod campaign;
 mod campaign_checks;
 mod cargo;
@@ -24,7 +23,6 @@ mod servers_file;
 mod stages;
 mod variants;
 mod view;
-mod why;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +36,6 @@ use crate::workload::{Reference, Workload};
 
 pub use arm::CampaignArm;
 pub use axes::{Axes, Except, words_of, written};
-pub use calibration::{Arm, Calibration, Rates, Sizing};
 pub use campaign::{Campaign, Duets, PassRule};
 pub use cargo::in_profile;
 pub use holds::Holds;
@@ -50,19 +47,18 @@ pub use overrides::Overrides;
 pub use percent::Percent;
 pub use ready::{Ready, ReadyCall, ReadyLine, RunningAt};
 pub use searches::{Slo, Threshold};
-pub use server::{Build, COLOURS, InProcess, Server, Upstream, Version};
+pub use server::{COLOURS, Server, Upstream, Version};
 pub use server_settings::{Described, Environment, Place, Placeholders, Placement, Tuning};
 pub use stages::{Ramp, Stages};
 pub use variants::Choice;
 use variants::Variants;
-pub use view::{Along, Fit, View, variable};
-pub use why::{Blocks, Slope, Why};
+pub use view::{Along, Fit, Planted, View, variable};
 
 /// The folder with the load tools' pins.
 const TOOLS: &str = "tools";
 
 /// The configuration folder: `servers.toml`, `servers.local.toml` where a user has one, `workloads/*.toml`,
-/// `campaigns/**/*.toml`, `calibration.toml`, `why.toml`.
+/// `campaigns/**/*.toml`.
 #[derive(Debug, Clone)]
 pub struct ConfigDir(pub PathBuf);
 
@@ -197,16 +193,6 @@ impl ConfigDir {
         name.clone_into(&mut pool.name);
         pool.template = pool.template.map(|template| self.0.join(template));
         Ok(pool)
-    }
-
-    /// The calibration, and its text.
-    pub fn calibration(&self) -> Result<(Calibration, String)> {
-        read_toml(&self.0.join("calibration.toml"), |calibration: &mut Calibration| calibration.check())
-    }
-
-    /// What a why run does, and its text.
-    pub fn why(&self) -> Result<(Why, String)> {
-        read_toml(&self.0.join("why.toml"), |why: &mut Why| why.check())
     }
 
     /// The path of `NAME.toml` in a folder, or in one inside it.

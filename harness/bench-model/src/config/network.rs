@@ -6,7 +6,7 @@ use anyhow::{Error, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::{Campaign, Environment, Percent, Placement};
+use super::{Campaign, Percent, Placement};
 
 /// The longest delay in one direction, in milliseconds.
 const MOST_DELAY_MS: f64 = 500.0;
@@ -75,18 +75,6 @@ impl From<Network> for Written {
     fn from(network: Network) -> Self {
         let loss = (network.loss_ppm > 0).then(|| Percent(network.loss()));
         Self { delay_ms: f64::from(network.delay_us) / 1e3, loss }
-    }
-}
-
-impl Environment {
-    /// Refuses a network, where servers are not started by a campaign's trials.
-    pub(super) fn has_no_network(&self) -> Result<()> {
-        let is_loopback = self.network.is_none();
-        ensure!(
-            is_loopback,
-            "field environment.network: only a campaign's trials have a network; leave it out"
-        );
-        Ok(())
     }
 }
 

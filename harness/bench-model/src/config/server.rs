@@ -37,10 +37,6 @@ pub struct Server {
     pub label: Option<String>,
     /// Which of the charts' colours it always has, from 1; where left out, one that no other server of the run has.
     pub colour: Option<u8>,
-    /// What speaks HTTP in it. Servers that name this and [`Server::rpc`] are the cells of a crossed comparison.
-    pub http: Option<String>,
-    /// What speaks JSON-RPC in it.
-    pub rpc: Option<String>,
     /// A command that builds it, run from the repository's root; empty where there is nothing to build.
     #[serde(default)]
     pub build: Vec<String>,
@@ -79,13 +75,6 @@ pub struct Server {
     pub version: Option<Version>,
     /// Files that it may open; as many as the harness where left out.
     pub open_files: Option<u64>,
-    /// A build of it that counts its own allocations, where there is one: its metrics have `allocations_total` and
-    /// `allocated_bytes_total`. It is never timed.
-    pub counting: Option<Build>,
-    /// A build of it that takes `--handicap-rounds`, for calibrations, where there is one.
-    pub handicap: Option<Build>,
-    /// A program that runs its method and dispatch without HTTP, where there is one.
-    pub in_process: Option<InProcess>,
     /// The server that it passes requests on to, for a gateway. It is started first, and its URL is the value of
     /// `{upstream}`.
     pub upstream: Option<Box<Upstream>>,
@@ -108,32 +97,6 @@ pub struct Version {
     pub api: String,
     /// `feature-set` of getVersion.
     pub feature_set: u32,
-}
-
-/// Another build of a server. It takes the server's arguments.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Build {
-    /// A command that builds it, run from the repository's root; empty where there is nothing to build.
-    #[serde(default)]
-    pub build: Vec<String>,
-    /// The program, relative to the repository's root.
-    pub program: String,
-}
-
-/// A program that runs a server's method and dispatch without HTTP and says what a request cost. docs/ADD-A-SERVER.md
-/// says which arguments it gets and what it prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct InProcess {
-    /// A command that builds it, run from the repository's root; empty where there is nothing to build.
-    #[serde(default)]
-    pub build: Vec<String>,
-    /// The program, relative to the repository's root.
-    pub program: String,
-    /// Its first arguments; those of the measurement come behind.
-    #[serde(default)]
-    pub args: Vec<String>,
 }
 
 /// The server behind a gateway.
@@ -221,11 +184,6 @@ impl Server {
     /// What a reader knows it by: its label, or its name where it has none.
     pub fn label(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.name)
-    }
-
-    /// What speaks HTTP and JSON-RPC in it; `None` where it does not say so.
-    pub fn layers(&self) -> Option<(&str, &str)> {
-        self.http.as_deref().zip(self.rpc.as_deref())
     }
 
     /// The argument vector with every placeholder replaced. An argument `--flag={placeholder}` is left out where the
@@ -353,14 +311,11 @@ impl Server {
             self.ws_args.is_empty() || self.ws().is_some(),
             "field ws_args: the ready line names no WebSocket; give ready.line.ws, or leave it out"
         );
-        for (field, text) in [("label", &self.label), ("http", &self.http), ("rpc", &self.rpc)] {
-            ensure!(
-                text.as_ref().is_none_or(|text| !text.trim().is_empty() && !text.contains(['|', '\n', '*'])),
-                "field {field}: give a few words without |, * and line breaks, or leave it out"
-            );
-        }
-        let are_layers = self.http.is_some() == self.rpc.is_some();
-        ensure!(are_layers, "fields http and rpc: one is given and the other is not; give both or neither");
+        let is_label = |text: &String| !text.trim().is_empty() && !text.contains(['|', '\n', '*']);
+        ensure!(
+            self.label.as_ref().is_none_or(is_label),
+            "field label: give a few words without |, * and line breaks, or leave it out"
+        );
         let is_colour = self.colour.is_none_or(|colour| (1..=COLOURS).contains(&usize::from(colour)));
         ensure!(is_colour, "field colour: give 1 to {COLOURS}, or leave it out");
         let args = self.args.iter().map(|arg| ("args", arg));

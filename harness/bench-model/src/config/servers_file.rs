@@ -205,7 +205,6 @@ mod tests {
         args = ["--listen", "{listen}", "--tuning", "{tuning}", "--walk={walk_ns_per_slot}"]
         ready = { line = { addr = "/addr" } }
         contract = true
-        counting = { program = "a/counting" }
     "#;
 
     fn read_text(text: &str) -> Result<Vec<Server>> {
@@ -231,7 +230,6 @@ mod tests {
             cargo = "server-b"
             args = ["--listen", "{listen}"]
             ready = { connect = {} }
-            counting = true
 
             [[server]]
             name = "c"
@@ -248,7 +246,6 @@ mod tests {
             program = "target/release/server-b"
             args = ["--listen", "{listen}"]
             ready = { connect = {} }
-            counting = { build = ["cargo", "build", "--release", "--package", "server-b", "--features", "count-allocations", "--target-dir", "target/counting"], program = "target/counting/release/server-b" }
 
             [[server]]
             name = "c"
@@ -292,7 +289,7 @@ mod tests {
         let [a, b, c] = &servers[..] else { unreachable!("{servers:?}") };
         assert_eq!((&b.build, &b.ready), (&a.build, &a.ready));
         assert_eq!(b.args, ["--listen", "{listen}", "--tuning", "shipped", "--walk=7"]);
-        assert_eq!((b.label(), b.colour, b.contract, &b.counting), ("b", None, false, &None), "its own");
+        assert_eq!((b.label(), b.colour, b.contract), ("b", None, false), "its own");
         let named = Server { name: "c".into(), title: "C".into(), ..b.clone() };
         assert_eq!(c, &named, "also like one that is like another");
     }

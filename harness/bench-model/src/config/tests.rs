@@ -159,43 +159,6 @@ fn rubbish_in_a_service_level_is_named() {
     assert_campaign_refused("slo", &cases);
 }
 
-#[test]
-fn rubbish_in_the_calibration_is_named() {
-    let (calibration, _) = shipped().calibration().unwrap();
-    drop(shipped().server(&calibration.server).unwrap());
-    let cases = [
-        ("connections = 25", "connections = 0", "connections"),
-        ("handicap_every = 2", "handicap_every = 1", "handicap_every"),
-        ("\"1%\", \"2%\"", "\"2%\", \"1%\"", "handicaps"),
-        ("window_ms = 500", "window_ms = 0", "window_ms"),
-        ("margin = \"2%\"", "margin = 2", "margin"),
-        ("tuning = \"equal\"", "tuning = \"equal\"\nnetwork = { delay_ms = 1 }", "environment.network"),
-        ("short_minutes = 15", "short_minutes = 0", "short_minutes"),
-        ("connections = 125", "connections = 0", "connections"),
-        ("window_ms = 940", "window_ms = 300", "window_ms"),
-    ];
-    assert_refused("calibration.toml", |dir| dir.calibration().map(drop), &cases);
-}
-
-#[test]
-fn rubbish_in_why_is_named() {
-    let (why, _) = shipped().why().unwrap();
-    drop(shipped().workload(&why.transport).unwrap());
-    let cases = [
-        ("connections = 500", "connections = 0", "connections"),
-        ("tuning = \"equal\"", "tuning = \"equal\"\nnetwork = { delay_ms = 1 }", "environment.network"),
-        ("blocks = 12", "blocks = 0", "blocks"),
-        ("blocks = 20", "blocks = 0", "ladder.blocks"),
-        ("repeats = 5", "repeats = 0", "repeats"),
-        ("transport = \"getHealth\"", "transport = \"\"", "transport"),
-        ("most_requests = 20000", "most_requests = 0", "most_requests"),
-        ("window_ms = 2000", "window_ms = 1", "window_ms"),
-        ("[10, 100,", "[100, 10,", "slope.lengths"),
-        ("[10, 100,", "[0, 10, 100,", "slope.lengths"),
-    ];
-    assert_refused("why.toml", |dir| dir.why().map(drop), &cases);
-}
-
 /// The same for users in stages.
 #[test]
 fn rubbish_in_stages_is_named() {

@@ -48,6 +48,10 @@ pub struct View {
     pub minus: BTreeMap<String, Value>,
     /// The method whose calls latencies are of, also where a workload mixes several: what other calls do to these.
     pub method: Option<String>,
+    /// How ratios over `over` truly are, by the value of x, where that is known: the report counts right and wrong claims
+    /// of the first figure.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub planted: BTreeMap<String, Planted>,
     /// What is fitted through each series.
     pub fit: Option<Fit>,
     /// What arithmetic allows the first figure to be, such as `connections * batch / round_trip`; see [`Formula`].
@@ -57,6 +61,18 @@ pub struct View {
     pub grid: bool,
     /// A sentence above those that the report writes itself.
     pub headline: Option<String>,
+}
+
+/// How a ratio truly is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Planted {
+    /// 1.
+    Same,
+    /// Above 1.
+    More,
+    /// Below 1.
+    Less,
 }
 
 /// What is fitted through points.
@@ -230,6 +246,10 @@ impl View {
             let is_other = axis != x && axis != series;
             ensure!(is_other, "field panels: {name:?} is x or series already; name another axis");
         }
+        ensure!(
+            self.planted.is_empty() || !over.is_empty(),
+            "field planted: says how ratios truly are, and there are none; give over"
+        );
         for (axis, values) in &only {
             ensure!(!values.is_empty(), "field only: {:?} has no value; give one", axis.name());
         }
@@ -340,6 +360,7 @@ mod tests {
             ("figure = \"p99_us\"\nx = \"tuning\"\nfit = \"line\"", "field fit: x is \"tuning\""),
             ("figure = \"p99_us\"\nx = \"batch\"\nonly = { threads = [] }", "field only: \"threads\" has no"),
             ("figure = \"p99_us\"\nx = \"batch\"\nfit = \"cubic\"", "fit"),
+            ("figure = \"p99_us\"\nx = \"batch\"\nplanted = { twin = \"same\" }", "field planted"),
         ] {
             let error = format!("{:#}", view(text).unwrap_err());
             assert!(error.contains(named), "{text}: {error}");

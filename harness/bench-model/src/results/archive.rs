@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
 
-use super::{KINDS, PLAN};
-
-/// The archive of a packed run. First come its plan, what makes it more than a campaign's run, what it was measured on
+/// The archive of a packed run. First come its plan, what it was measured on
 /// and its files of lines, then its stages: duets, thresholds, remedies and the like.
 pub(super) const ARCHIVE: &str = "run.tar.xz";
 
@@ -111,8 +109,7 @@ pub(super) fn archived(path: &Path) -> io::Result<Option<Vec<u8>>> {
             return Ok(Some(bytes));
         }
         // Sought in every run. Most have none, and to read each archive to its end would take seconds.
-        let is_past = KINDS.iter().any(|kind| name == Some(Path::new(kind))) && found != Path::new(PLAN);
-        if is_past || is_of_stage(&found) {
+        if is_of_stage(&found) {
             break;
         }
     }

@@ -16,7 +16,7 @@ use crate::load::LoadTool;
 const BEFORE_PLAN: [&str; 5] = ["campaign.toml", ENVIRONMENT, SEARCHES, SLO_PLAN, REMEDY];
 
 /// What the names of files in the folder of tools' output begin with that belong to no trial.
-const OF_NO_TRIAL: [&str; 5] = ["in-process-b", "counts-", "instructions-", "callgrind-", "reference-"];
+const OF_NO_TRIAL: [&str; 2] = ["callgrind-", "reference-"];
 
 /// The names of those that have one name; what a load tool reads in every load is another.
 const NAMED: [&str; 4] = ["ready.stderr", "ready.upstream.stderr", "remedy.stderr", "server.stderr"];
@@ -292,7 +292,6 @@ mod tests {
         for name in [
             "0001-b1-actix-getBalance-c3.json",
             "12345-b12-a-b-r5-rpc-load.hosts",
-            "in-process-b1-a.ndjson",
             "bombardier.template",
             "k6.js",
         ] {

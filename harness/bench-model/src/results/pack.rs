@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::archive::{ARCHIVE, archived, holds, is_packed, write_files};
 use super::own::{Removal, kind_of, sorted};
-use super::{ENVIRONMENT, KINDS, PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT, is_lines};
+use super::{ENVIRONMENT, PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT, is_lines};
 
 /// Files that a kept run does not need: the plan holds the campaign as it was resolved, and the others are made again
 /// from the rest.
@@ -94,15 +94,12 @@ impl Contents {
     fn of(run: &Path) -> Result<Self> {
         let mut contents = Self::default();
         contents.read(run, Path::new(""))?;
-        // A run that an earlier version packed has them next to the archive.
-        for name in KINDS.into_iter().chain([ENVIRONMENT]) {
-            if run.join(ARCHIVE).exists() && archived(&run.join(name))?.is_none() {
-                contents.own.retain(|path| path != Path::new(name));
-            }
+        // A run that an earlier version packed has it next to the archive.
+        if run.join(ARCHIVE).exists() && archived(&run.join(ENVIRONMENT))?.is_none() {
+            contents.own.retain(|path| path != Path::new(ENVIRONMENT));
         }
-        // The plan first and then what kind of a run it is; stages by their paths, whatever the order of the folder is.
-        let is_kind = |path: &Path| KINDS.iter().any(|kind| path == Path::new(kind));
-        contents.own.sort_by_key(|path| (!path.ends_with(PLAN), !is_kind(path), path.clone()));
+        // The plan first; stages by their paths, whatever the order of the folder is.
+        contents.own.sort_by_key(|path| (!path.ends_with(PLAN), path.clone()));
         contents.of_stages.sort();
         Ok(contents)
     }
@@ -129,9 +126,7 @@ impl Contents {
                 self.read_stage(run, &place)?;
             } else if REMOVED.contains(&name) {
                 self.unneeded.push(place);
-            } else if is_top
-                && ([PLAN, ENVIRONMENT].contains(&name) || KINDS.contains(&name) || is_lines(&path))
-            {
+            } else if is_top && ([PLAN, ENVIRONMENT].contains(&name) || is_lines(&path)) {
                 self.own.push(place);
             } else if !is_top {
                 self.of_stages.push(place);

@@ -1,7 +1,7 @@
 //! The rows of an answer: what a run measured of every server, by topic.
 
 use super::super::format::{count, counted, distinct, known, load};
-use super::super::{Run, crossed, headline, original, sections};
+use super::super::{Run, headline, original, sections};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
 use bench_analysis::search::Ending;
 use bench_analysis::{Cell, Comparison, Mark};
@@ -14,7 +14,7 @@ use bench_stats::Estimate;
 /// What a run answers; none where it has no baseline, has a question of its own, or measured nothing that servers are
 /// compared by.
 pub(crate) fn of(run: &Run) -> Option<Answer> {
-    if original::is_headline(run) || crossed::is_headline(run) || headline::compares_nothing(run) {
+    if original::is_headline(run) || headline::compares_nothing(run) {
         return None;
     }
     let campaign = &run.plan.campaign;

@@ -47,11 +47,11 @@ fn named<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charts::{COLOURS, Key, svg};
+    use crate::charts::{Key, Mark, Style, svg};
 
     #[test]
     fn a_chart_has_a_name_a_description_and_the_colours_of_its_file() {
-        let legend = vec![(Key::Patch(COLOURS[0]), "a <b>".to_owned())];
+        let legend = vec![(Key::Line(Style::default(), 2.0, Mark::Full), "a <b>".to_owned())];
         let chart = Chart { title: "rates".to_owned(), legend, ..Chart::default() };
         let drawn = inline(&chart, "c1", "a & b");
         assert!(drawn.starts_with("<svg role=\"img\" aria-labelledby=\"c1-title c1-desc\""), "{drawn}");

@@ -9,7 +9,6 @@ mod named_rows;
 mod original;
 pub(super) mod palette;
 mod pixels;
-mod power;
 mod quantiles;
 mod ratios;
 pub(super) mod recovery;
@@ -20,14 +19,10 @@ mod series;
 pub(super) mod slo;
 mod svg;
 pub(super) mod view;
-mod why;
 
 use palette::COLOURS;
-pub(super) use power::power;
 pub(super) use ratios::{picture as ratios, pooled};
-pub(super) use series::style;
 pub(super) use svg::svg;
-pub(super) use why::{ladder, slope};
 
 use super::format::{bytes, significant, time_us};
 use bench_stats::Estimate;
@@ -311,8 +306,6 @@ pub(super) struct Style {
 pub(super) enum Key {
     /// A line with this mark.
     Line(Style, f64, Mark),
-    /// A filled patch.
-    Patch(&'static str),
 }
 
 /// Horizontal bars from zero: a row for each name, a column for each figure.

@@ -295,7 +295,6 @@ impl Page {
                     }
                     self.mark((x + 14.0, y), *style, *mark);
                 }
-                Key::Patch(colour) => self.rect((x + 6.0, y - 8.0), (18.0, 16.0), colour, 1.0),
             }
             self.text((x + KEY, y), "start", "", name);
             x += wide;

@@ -95,7 +95,7 @@ fn run(folder: &RunFolder, linked: &str) -> Result<Value> {
     let answer = Value::from_safe_string(markdown::html(&first_words(&text), 0));
     let link = format!("{name}/{linked}");
     // `just compare` reads these.
-    let is_compared = folder.plan().is_ok() && !folder.is_calibration();
+    let is_compared = folder.plan().is_ok();
     Ok(context! { name => &*name, date, campaign, machine, answer, link, is_compared })
 }
 

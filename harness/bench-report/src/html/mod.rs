@@ -50,14 +50,6 @@ pub fn make(folder: &RunFolder) -> Result<PathBuf> {
 /// The page of a run of any kind.
 fn made(folder: &RunFolder, has_index: bool) -> Result<String> {
     unpack_stages(&folder.0)?;
-    if folder.is_calibration() {
-        let drawn = super::calibration::drawn(&super::calibration::summary(folder)?);
-        return page(folder, &super::calibration::markdown(folder)?, &drawn, has_index);
-    }
-    if folder.is_why() {
-        let why = super::why::WhyRun::load(folder)?;
-        return page(folder, &super::why::markdown(&why), &super::why::drawn(&why), has_index);
-    }
     let run = Run::load(folder)?;
     page(folder, &super::markdown(&run, false), &super::drawn(&run), has_index)
 }

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{Aliases, Difference, Page, Sources, Spliced, change, line_of, older, outside_of_code};
 use crate::answer::{self, Links};
 use crate::format::{distinct, known, list};
-use crate::{Run, headline, pooled, why};
+use crate::{Run, headline, pooled};
 use bench_model::results::Conditions;
 
 const KINDS: [&str; 7] = ["answer", "headline", "why", "table", "section", "chart", "servers"];
@@ -125,13 +125,6 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
     let folder = format!("{}{run}", aliases.to_results);
     let content = match kind {
         "headline" => headline(&sources.run(run)?),
-        "why" => {
-            let loaded = sources.why(run)?;
-            let pair = &loaded.summary;
-            let question = format!("{} {} {}", pair.server, pair.over, pair.workload);
-            ensure!(question == what, "{run} answers {question}, and the page wants {what}");
-            why::quotation(&loaded, &folder)
-        }
         "table" => {
             let (headings, columns) = what.split_once("; columns: ").unwrap_or((what, ""));
             let table = first_table(below(&sources.report(run)?, headings)?)

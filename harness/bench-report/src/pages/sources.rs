@@ -11,10 +11,9 @@ use serde_json::Value;
 use super::Quoted;
 use crate::Run;
 use crate::pooled::{self, PooledRuns};
-use crate::why::WhyRun;
 use bench_model::config::Server;
 use bench_model::provenance;
-use bench_model::results::{RATES_FOLDER, RunFolder, SLO, SUMMARY, THRESHOLD, unpack_stages};
+use bench_model::results::{RunFolder, SLO, SUMMARY, THRESHOLD, unpack_stages};
 
 /// A folder of runs, and what was read of it.
 #[derive(Debug, Default)]
@@ -56,9 +55,8 @@ impl Sources {
         once(&self.changed, run.to_owned(), || {
             let folder = self.folder(run)?;
             let (plan, mut programs) = (folder.plan()?, folder.conditions()?.programs);
-            // A run that only searches or calibrates rates, or has its trials in boxes, has a folder inside its own
-            // that says what they ran. In boxes servers have other names there.
-            for inner in [THRESHOLD, SLO, RATES_FOLDER].iter().filter_map(|name| folder.inside(name)) {
+            // A run that only searches has a folder inside its own that says what it ran.
+            for inner in [THRESHOLD, SLO].iter().filter_map(|name| folder.inside(name)) {
                 let (inside, ran) = (inner.plan()?.servers, inner.conditions()?.programs);
                 for server in &plan.servers {
                     let mut same = inside.iter().filter(|other| other.build == server.build);
@@ -106,23 +104,10 @@ impl Sources {
         Run::load(&self.folder(run)?)
     }
 
-    /// A why run.
-    pub(super) fn why(&self, run: &str) -> Result<WhyRun> {
-        WhyRun::load(&self.folder(run)?)
-    }
-
     /// A run's report, worked out from its observations and not read from its file.
     pub(super) fn report(&self, run: &str) -> Result<Rc<str>> {
         once(&self.reports, run.to_owned(), || {
-            let folder = self.folder(run)?;
-            let text = if folder.is_calibration() {
-                crate::calibration::markdown(&folder)?
-            } else if folder.is_why() {
-                crate::why::markdown(&WhyRun::load(&folder)?)
-            } else {
-                crate::markdown(&Run::load(&folder)?, false)
-            };
-            Ok(text.into())
+            Ok(crate::markdown(&Run::load(&self.folder(run)?)?, false).into())
         })
     }
 
@@ -166,11 +151,5 @@ fn day(run: &str) -> String {
 
 /// What a run's `summary.json` holds.
 fn summary(folder: &RunFolder) -> Result<Value> {
-    Ok(if folder.is_calibration() {
-        serde_json::to_value(crate::calibration::summary(folder)?)?
-    } else if folder.is_why() {
-        serde_json::to_value(WhyRun::load(folder)?.summary)?
-    } else {
-        serde_json::to_value(Run::load(folder)?.summary)?
-    })
+    Ok(serde_json::to_value(Run::load(folder)?.summary)?)
 }

@@ -25,6 +25,9 @@ pub(crate) fn headline(run: &Run) -> String {
 fn headline_of<'a>(run: &Run, shown: &'a Shown, said: &mut BTreeSet<(&'a str, &'a str, u32)>) -> String {
     let view = &shown.view;
     let Some(&figure) = view.figure.first() else { return String::new() };
+    if !view.planted.is_empty() {
+        return format!("**{}.**\n\n{}", view.title, bullets(super::claims::sentences(shown)));
+    }
     let words_of = match (view.over.is_empty(), view.minus.is_empty()) {
         (false, _) => extremes,
         (true, false) => least_and_most_above,

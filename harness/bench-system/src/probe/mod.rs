@@ -1,5 +1,5 @@
 //! What the system knows of processes, the network and itself. Most is read from `/proc` and clocks, which costs a
-//! measured process nothing. `syscalls` (strace), `callgrind` and `wire` (tcpdump) do cost one, and are for trials of
+//! measured process nothing. `callgrind` and `wire` (tcpdump) do cost one, and are for trials of
 //! their own.
 //!
 //! A counter that the machine lacks is `None`, never 0.
@@ -16,7 +16,6 @@ mod proc_reader;
 pub mod process_usage;
 pub mod processor;
 pub mod resources;
-pub mod syscalls;
 pub mod threads;
 pub mod watcher;
 pub mod wire;

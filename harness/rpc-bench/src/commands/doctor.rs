@@ -1,14 +1,12 @@
 //! `rpc-bench doctor`: what of this machine would spoil a measurement, and what to do about it.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use bench_model::config::ConfigDir;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tool;
-use bench_model::results::RunFolder;
 use bench_system::probe::host::{self, Host, HostActivity, MUCH_STEAL};
 use bench_system::probe::other_processes::{ForeignCpu, MUCH_FOREIGN, Reading};
 use bench_system::readable_numbers::percent;
@@ -39,7 +37,7 @@ impl Finding {
 }
 
 /// Inspects the machine and prints what it finds. False where something would spoil a measurement.
-pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
+pub fn doctor(config: &ConfigDir) -> Result<bool> {
     let soft = host::open_files();
     host::raise_open_files();
     let host = Host::read();
@@ -53,37 +51,10 @@ pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
             bench_system::say!("{:<21}-> {remedy}", "");
         }
     }
-    bench_system::say!("\n{}", resolution(config, results, &host));
     let well = findings.iter().all(|finding| finding.remedy.is_none());
     let judgement = if well { "nothing that" } else { "what is marked !" };
     bench_system::say!("\n{judgement} would spoil a measurement");
     Ok(well)
-}
-
-/// The resolution of this machine according to its newest calibration: of those that ran as one would run now, because
-/// another placement has another resolution.
-fn resolution(config: &ConfigDir, results: &Path, host: &Host) -> String {
-    let placement = config.calibration().ok().map(|(now, _)| now.environment.placement);
-    let calibrations = fs::read_dir(results).into_iter().flatten().filter_map(|entry| {
-        let folder = RunFolder::open(&entry.ok()?.path()).ok().filter(RunFolder::is_calibration)?;
-        let then = folder.calibration().ok().map(|plan| plan.calibration.environment.placement);
-        let measured_on = folder.conditions().ok()?.host;
-        let is_here =
-            measured_on.processor_name() == host.processor_name() && measured_on.cores == host.cores;
-        (is_here && (placement.is_none() || then == placement)).then_some(folder)
-    });
-    let Some(newest) = calibrations.max_by_key(RunFolder::name) else {
-        return "which differences this machine can resolve is not known: run `just calibrate` (15 minutes)"
-            .to_owned();
-    };
-    match bench_report::calibration::summary(&newest) {
-        Ok(summary) => format!(
-            "differences that a machine like this could resolve ({}):\n{}",
-            newest.0.display(),
-            bench_report::calibration::headline(&summary).trim_end()
-        ),
-        Err(error) => format!("{error:#}"),
-    }
 }
 
 fn limits(host: &Host, soft: u64) -> Vec<Finding> {

@@ -4,7 +4,6 @@
 pub mod agent;
 pub mod bombard;
 pub mod browse;
-pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod doctor;

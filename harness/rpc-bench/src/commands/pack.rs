@@ -18,8 +18,6 @@ pub fn pack(runs: &[PathBuf]) -> Result<bool> {
 pub(super) fn one(run: &Path) -> Result<()> {
     let folder = RunFolder(run.to_owned());
     folder.pack()?;
-    if !folder.is_why() && !folder.is_calibration() {
-        bench_report::write_brief(&RunFolder::open(run)?)?;
-    }
+    bench_report::write_brief(&RunFolder::open(run)?)?;
     Ok(())
 }

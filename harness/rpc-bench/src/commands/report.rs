@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use bench_model::results::RunFolder;
 use bench_report::export::{Format, export};
-use bench_report::{Run, calibration, headline_in, pooled, why};
+use bench_report::{Run, headline_in, pooled};
 
 use super::say_found;
 
@@ -25,35 +25,22 @@ pub struct Args {
 /// Writes the report, by the views of a file where one is named, and prints its headline; or prints a campaign's run in
 /// a format that another tool reads, and writes nothing into its folder.
 pub fn report(results: &Path, args: &Args) -> Result<bool> {
-    let of_campaign = |folder: &RunFolder, option: &str| {
-        let is_campaign = !folder.is_calibration() && !folder.is_why();
-        ensure!(is_campaign, "{}: {option} is for runs of campaigns", args.run.display());
-        Ok(())
-    };
     if let Some(format) = args.format {
         let read = RunFolder::open_to_read(&args.run)?;
-        of_campaign(&read.folder, "--format")?;
         let text = Run::load(&read.folder).and_then(|run| export(&run, format));
         return super::print(text.with_context(|| args.run.display().to_string())?);
     }
     let folder = RunFolder::open(&args.run)?;
     let _locked = folder.lock()?;
     if let Some(file) = &args.views {
-        of_campaign(&folder, "--views")?;
         let before = folder.show_by(file)?;
         if let Err(error) = Run::load(&folder).and_then(|run| has_cells(&run)) {
             folder.show_as_before(before)?;
             return Err(error.context(file.display().to_string()));
         }
     }
-    if folder.is_calibration() {
-        say_found(&folder, &(calibration::headline(&calibration::write(&folder)?) + "\n"));
-    } else if folder.is_why() {
-        say_found(&folder, &why::headline(&why::write(&folder)?));
-    } else {
-        say_found(&folder, &(headline_in(&bench_report::write(&folder)?, &folder.0) + "\n"));
-        print_agreement(&folder, results);
-    }
+    say_found(&folder, &(headline_in(&bench_report::write(&folder)?, &folder.0) + "\n"));
+    print_agreement(&folder, results);
     Ok(true)
 }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use bench_measure::run;
 use bench_measure::run::soak::Soaked;
 use bench_measure::watch;
@@ -143,15 +143,6 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     args.watch()?;
     // Mistakes in the folder or the campaign are reported before anything is built.
     let resumed = resumed(args.resume.as_deref())?;
-    if let Some((folder, _)) = &resumed {
-        let (path, typed) = (folder.0.display(), quoted(folder.0.display()));
-        if folder.is_calibration() {
-            bail!("{path} is a calibration; resume it with: cargo rpc-bench calibrate --resume {typed}");
-        }
-        if folder.is_why() {
-            bail!("{path} is a why run; resume it with: cargo rpc-bench why --resume {typed}");
-        }
-    }
     let (mut plan, text) = match (&resumed, &args.target) {
         (Some((folder, _)), _) => (folder.plan()?, String::new()),
         (None, None) => match &args.server {

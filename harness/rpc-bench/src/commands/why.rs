@@ -1,75 +1,53 @@
-//! `rpc-bench why`: why one server is faster than another on a request.
+//! `rpc-bench why`: the instructions of one request by function, of two servers side by side.
 
-use std::path::{Path, PathBuf};
+use anyhow::{Context, Result, ensure};
+use bench_measure::run::instructions::{Counter, is_possible};
+use bench_measure::subject;
+use bench_model::config::{ConfigDir, Environment};
+use bench_report::instructions::side_by_side;
+use bench_system::probe::callgrind::INSTALL;
 
-use anyhow::{Result, bail, ensure};
-use bench_measure::run::why::{Question, begin, build, carry_out, resolve, resume};
-use bench_model::config::ConfigDir;
-use bench_model::load::toolchain::Tools;
-use bench_model::results::RunFolder;
-use bench_report::why_command;
-
-use super::{locked, prepare, quoted, resumed, say_found};
+use super::{prepare, print};
 
 /// Which servers and which request.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The server whose difference is explained: a name of servers.toml.
-    #[arg(required_unless_present = "resume")]
-    server: Option<String>,
+    /// A server: a name of servers.toml.
+    server: String,
     /// The server that it is compared with.
-    #[arg(required_unless_present = "resume")]
-    over: Option<String>,
+    over: String,
     /// The request: a name of workloads/.
-    #[arg(required_unless_present = "resume")]
-    workload: Option<String>,
-    /// Connections; those of why.toml where left out.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=60_000))]
-    connections: Option<u32>,
-    /// Resume a run that was interrupted.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["server", "over", "workload", "connections"])]
-    resume: Option<PathBuf>,
+    workload: String,
 }
 
-/// Measures, takes apart, and writes the report. False where a trial failed.
-pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
+/// Builds both servers, counts the instructions of a request in each, and prints them side by side.
+///
+/// # Errors
+/// A name is not known, a server runs already, valgrind is missing, or a server answers wrongly.
+pub fn why(config: &ConfigDir, args: &Args) -> Result<bool> {
     let interrupt = prepare()?;
-    let (folder, _locked) = match resumed(args.resume.as_deref())? {
-        Some(resumed) => {
-            let path = resumed.0.0.display();
-            let typed = quoted(&path);
-            ensure!(
-                resumed.0.is_why(),
-                "{path} is no why run; resume with: cargo rpc-bench run --resume {typed}"
-            );
-            build(&resumed.0.plan()?.servers)?;
-            resume(&resumed.0)?;
-            resumed
-        }
-        None => locked(start(config, results, args)?)?,
-    };
-    let path = folder.0.display();
-    bench_system::note!("results go to {path}");
-    let tools = Tools::find(&[], &config.tools())?;
-    super::run::check_as_begun(&folder, &tools)?;
-    carry_out(&folder, &tools, &interrupt).inspect_err(|_| {
-        let typed = quoted(&path);
-        bench_system::note!("\nwhat was observed is kept; resume with: cargo rpc-bench why --resume {typed}");
-    })?;
-    let summary = bench_report::why::write(&folder)?;
-    say_found(&folder, &format!("\n{}", bench_report::why::headline(&summary)));
-    Ok(summary.failed.is_empty())
-}
-
-/// Begins a new run.
-fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
-    let (Some(server), Some(over), Some(workload)) = (&args.server, &args.over, &args.workload) else {
-        bail!("give two servers and a request, such as: why actix legacy getBlocks");
-    };
-    // A wrong call is reported before anything is built.
-    let question = Question { server, over, workload, connections: args.connections };
-    let resolved = resolve(config, &question)?;
-    let tools = Tools::find(&[], &config.tools())?;
-    build(&resolved.main.servers)?;
-    begin(results, &resolved, &tools, &why_command(server, over, workload, args.connections))
+    let servers = [config.server(&args.server)?, config.server(&args.over)?];
+    ensure!(args.server != args.over, "{} is given twice; give two servers", args.server);
+    for server in &servers {
+        let runs = server.running_at().is_some();
+        ensure!(
+            !runs,
+            "server {}: runs already, and is to start under callgrind; name another one",
+            server.name
+        );
+    }
+    let workload = config.workload(&args.workload)?;
+    workload.body()?;
+    ensure!(is_possible(), "{INSTALL}");
+    subject::build(&servers)?;
+    let outputs = tempfile::tempdir().context("can't make a folder for what valgrind writes")?;
+    let environment = Environment { slots: 1_500, ledger_seed: 1, ..Environment::default() };
+    let folder = outputs.path();
+    let counter = Counter { workload: &workload, environment: &environment, folder, interrupt: &interrupt };
+    let mut counted = Vec::new();
+    for server in servers {
+        bench_system::note!("counting instructions of {} {}", server.name, workload.name);
+        counted.push((server.name.clone(), counter.by_function(&server)?));
+    }
+    print(side_by_side(&workload.name, &counted))
 }

@@ -51,8 +51,8 @@ pub fn program(name: &str) -> PathBuf {
 /// A program with features that servers are not compared with: together, so that what is below them is built once.
 fn special_build(name: &str) -> PathBuf {
     static BUILT: Once = Once::new();
-    let features = ["--features", "server-actix/handicap,server-axum/calls"];
-    let examples = ["--example", "handicapped-actix", "--example", "timed-axum"];
+    let features = ["--features", "server-axum/calls"];
+    let examples = ["--example", "timed-axum"];
     BUILT.call_once(|| built(features.into_iter().chain(examples)));
     programs().join("examples").join(name)
 }
@@ -126,16 +126,6 @@ impl Bench {
             ),
         );
         Some(bench)
-    }
-
-    /// Adds actix's handicap build; gives the link to it.
-    pub fn link_handicap_build(&self) -> PathBuf {
-        let program = self.path("server-actix-handicap");
-        symlink(special_build("handicapped-actix"), &program).unwrap();
-        let field = format!("handicap = {{ program = {program:?} }}\nready");
-        let text = fs::read_to_string(self.path("servers.toml")).unwrap();
-        self.write("servers.toml", &text.replacen("ready", &field, 1));
-        program
     }
 
     /// Adds vegeta. False, reported, where it is not built: that takes more than half a minute of both cores.
@@ -296,7 +286,6 @@ impl Bench {
     pub fn nothing_is_left_running(&self) {
         let programs = [
             "server-actix",
-            "server-actix-handicap",
             "server-control",
             "server-axum",
             "faulty-actix",

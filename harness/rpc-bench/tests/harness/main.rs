@@ -5,7 +5,6 @@
 
 mod bench;
 mod boxes;
-mod calibrate;
 mod causes;
 mod distance;
 mod examples;
@@ -30,4 +29,3 @@ mod trial;
 mod watch;
 mod ways;
 mod whole;
-mod why;

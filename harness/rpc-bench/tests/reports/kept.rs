@@ -32,11 +32,7 @@ fn rendered(run: &Path, work: &Path) -> String {
     fs::remove_file(copy.join("report.md")).unwrap();
     let folder = RunFolder::open(&copy).unwrap();
     folder.check_observations().unwrap();
-    if folder.is_calibration() {
-        bench_report::calibration::write(&folder).unwrap();
-    } else if folder.is_why() {
-        bench_report::why::write(&folder).unwrap();
-    } else {
+    {
         bench_report::write(&folder).unwrap();
         let schema = schema::of_summaries();
         for summary in [SUMMARY, "duets/summary.json"].map(|name| copy.join(name)) {
@@ -58,7 +54,6 @@ fn every_kept_run_renders_to_its_report() {
     runs.retain(|run| run.join("run.tar.xz").is_file());
     assert!(runs.len() > 40, "{}", runs.len());
     let dir = tempfile::tempdir().unwrap();
-    // A calibration's report says how it is resumed, by the name of the folder of runs.
     let work = dir.path().join("results");
     fs::create_dir(&work).unwrap();
     let differs = |run: &PathBuf| {

@@ -4,9 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod answer;
-mod calibration;
 mod charts;
-mod crossed;
 mod curves;
 mod distance;
 mod gateway_curves;

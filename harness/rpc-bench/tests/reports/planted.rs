@@ -14,7 +14,6 @@ use crate::on_all_processors;
 /// One campaign for each way in which trials become figures.
 const CAMPAIGNS: &[&str] = &[
     "batches",
-    "calibrate",
     "connections",
     "curves",
     "distance",
@@ -25,7 +24,6 @@ const CAMPAIGNS: &[&str] = &[
     "quick",
     "soak",
     "stages",
-    "why",
 ];
 
 /// What figures are multiplied by. A trial that counts as passed though it was disturbed has to stay one, and one that
@@ -145,13 +143,7 @@ fn rendered(run: &Path, what: Planted) -> (String, Value, usize) {
     let dir = tempfile::tempdir().unwrap();
     let folder = unpacked(run, &dir.path().join(run.file_name().unwrap()));
     let planted = observations(&folder.0).iter().map(|file| plant(file, what)).sum();
-    if folder.is_calibration() {
-        bench_report::calibration::write(&folder).unwrap();
-    } else if folder.is_why() {
-        bench_report::why::write(&folder).unwrap();
-    } else {
-        bench_report::write(&folder).unwrap();
-    }
+    bench_report::write(&folder).unwrap();
     let report = without_sensitivity(&fs::read_to_string(folder.0.join("report.md")).unwrap());
     let summary = fs::read_to_string(folder.0.join("summary.json")).unwrap_or_else(|_| "{}".to_owned());
     let mut summary: Value = serde_json::from_str(&summary).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::kept::newest;
-use bench_model::results::{CALIBRATION, PLAN, REPORT, WHY};
+use bench_model::results::REPORT;
 
 /// A folder of runs with one packed run.
 fn one_run() -> tempfile::TempDir {
@@ -94,20 +94,6 @@ fn what_could_not_be_printed_is_no_success() {
     let mut command = bench(results.path(), &["compare", "--all"]);
     command.stdout(File::options().write(true).open("/dev/full").unwrap());
     refused(command, "can't write to standard output");
-}
-
-#[test]
-fn a_folder_with_a_space_can_be_pasted_from_what_resumes_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let results = dir.path().join("my runs");
-    for (file, wrong, right) in [(CALIBRATION, "run", "calibrate"), (WHY, "run", "why"), (PLAN, "why", "run")]
-    {
-        let folder = results.join(right);
-        fs::create_dir_all(&folder).unwrap();
-        [PLAN, file].iter().for_each(|file| fs::write(folder.join(file), "{}").unwrap());
-        let words = format!("cargo rpc-bench {right} --resume '{}'", folder.display());
-        refused(bench(&results, &[wrong, "--resume", folder.to_str().unwrap()]), &words);
-    }
 }
 
 #[test]

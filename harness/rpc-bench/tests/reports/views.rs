@@ -67,6 +67,11 @@ fn reported(text: &str) -> (String, String, Value) {
 
 /// The folder of such a run.
 fn measured(dir: &Path, text: &str) -> RunFolder {
+    measured_as(dir, text, seen)
+}
+
+/// The same with samples of a test's own.
+fn measured_as(dir: &Path, text: &str, of: impl Fn(&Plan, &Trial) -> Sample) -> RunFolder {
     let shipped = &ConfigDir::of_repository().0;
     for name in ["workloads", "servers.toml"] {
         symlink(shipped.join(name), dir.join(name)).unwrap();
@@ -74,7 +79,7 @@ fn measured(dir: &Path, text: &str) -> RunFolder {
     std::fs::create_dir(dir.join("campaigns")).unwrap();
     std::fs::write(dir.join("campaigns/own.toml"), text).unwrap();
     let (plan, _) = run::resolve(&ConfigDir(dir.to_owned()), "own").unwrap();
-    let observed = observe_planned(&plan, |trial| seen(&plan, trial));
+    let observed = observe_planned(&plan, |trial| of(&plan, trial));
     folder(dir, "own", &plan, &conditions("just bench-all own"), observed)
 }
 
@@ -151,6 +156,79 @@ fn a_grid_has_a_column_for_each_value_of_x() {
     let ratios = rows(&report, "By batch");
     assert!(ratios.iter().any(|row| row[4] == "-" && row[6].starts_with("2.98 [")), "{ratios:?}");
     assert!(report.contains(", 3 failed |"), "{report}");
+}
+
+#[test]
+fn claims_are_counted_by_what_is_planted() {
+    let view = "[[view]]\ntitle = \"Claims\"\nfigure = \"cpu_us_per_request\"\nx = \"threads\"\nover = { threads = 1 }\n\
+                planted = { \"2 workers\" = \"same\", \"3 workers\" = \"less\", \"4 workers\" = \"more\" }\n";
+    let text = example().split("[axes]").next().unwrap().to_owned()
+        + "[axes]\nserver = [\"legacy\", \"jsonrpsee\"]\nworkload = [\"getBalance\"]\nconnections = [8]\nthreads = [1, 2, 3, 4]\n"
+        + view
+        + "[environment]"
+        + example().split_once("[environment]").unwrap().1;
+    let dir = tempfile::tempdir().unwrap();
+    let of = |plan: &Plan, trial: &Trial| {
+        let threads = plan.environment_of(plan.server(&trial.server).unwrap()).threads;
+        // Each block differs a little, in its own way for each number of threads; with three, jsonrpsee takes more.
+        let is_odd = trial.server.starts_with("jsonrpsee");
+        let times = match threads {
+            Some(2) => [0.99, 1.01][trial.block as usize % 2],
+            Some(3) if is_odd => 1.1,
+            Some(3) => 0.9,
+            Some(4) => 1.2,
+            _ => 1.0,
+        };
+        sample(10_000.0, 10.0 * times)
+    };
+    let folder = measured_as(dir.path(), &text, of);
+    bench_report::write(&folder).unwrap();
+    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let claims = &rows(&report, "Claims")[..5];
+    assert_eq!(claims[2][1..], ["2 workers", "the same", "2", "0", "0", "0", ""]);
+    assert_eq!(claims[3][1..], ["3 workers", "less", "2", "1", "1", "1", ""]);
+    assert_eq!(claims[4][1..], ["4 workers", "more", "2", "2", "0", "0", ""]);
+    for said in [
+        "Without a difference: 0 of 2 comparisons claimed one.",
+        "With a difference: 3 of 4 comparisons showed it, and 1 claimed the opposite.",
+    ] {
+        assert!(report.contains(said), "{said}: {report}");
+    }
+}
+
+#[test]
+fn a_view_of_duets_shows_each_server_beside_the_one_that_it_is_over() {
+    let view = |title: &str, of: &str, over: &str| {
+        format!(
+            "[[view]]\ntitle = \"{title}\"\nfigure = \"cpu_us_per_request\"\nx = \"workload\"\nonly = {{ server = \
+             [\"{of}\"] }}\nover = {{ server = \"{over}\" }}\n"
+        )
+    };
+    let text = "why = \"Steps.\"\ntool = \"rpc-load\"\nmax_blocks = 8\nseed = 1\nwarmup_ms = 300\nwindow_ms = 1000\n\
+                timeout_ms = 2000\nservers = [\"legacy\", \"axum\", \"actix\"]\nworkloads = [\"getBalance\"]\nconnections = [8]\n\
+                comparisons = [[\"axum\", \"legacy\"], [\"actix\", \"axum\"]]\n"
+        .to_owned()
+        + &view("First step", "axum", "legacy")
+        + &view("Second step", "actix", "axum")
+        + "[environment]\ntuning = \"equal\"\nplacement = \"duet\"\naccounts = 100000\nslots = 1500\nledger_seed = 1\n";
+    let dir = tempfile::tempdir().unwrap();
+    let folder = measured_as(dir.path(), &text, |_, trial| {
+        let us = match trial.server.as_str() {
+            "legacy" => 10.0,
+            // Beside actix everything takes longer.
+            "axum" if trial.beside.as_deref() == Some("actix") => 16.0,
+            "axum" => 8.0,
+            _ => 4.0,
+        };
+        sample(10_000.0, us * (1.0 + 0.001 * f64::from(trial.block)))
+    });
+    bench_report::write(&folder).unwrap();
+    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let ratio = |title: &str| rows(&report, title)[2][4].clone();
+    assert_eq!(
+        (ratio("First step").as_str(), ratio("Second step").as_str()),
+        ("0.80 [0.80, 0.80]", "0.25 [0.25, 0.25]")
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ use bench_system::readable_numbers;
 use serde_json::{Value, json};
 
 /// Campaigns whose newest kept run is read.
-const CAMPAIGNS: [&str; 6] = ["quick", "original", "threshold", "isolation", "why", "calibrate"];
+const CAMPAIGNS: [&str; 4] = ["quick", "original", "threshold", "isolation"];
 
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -65,10 +65,7 @@ fn a_page_has_every_section_of_its_report_and_loads_nothing() {
     for folder in CAMPAIGNS.iter().filter_map(|campaign| copied(campaign, results.path())) {
         let page = fs::read_to_string(html::make(&folder).unwrap()).unwrap();
         // The kept one has not all of the charts.
-        let report = match folder.is_why() || folder.is_calibration() {
-            true => fs::read_to_string(folder.0.join("report.md")).unwrap(),
-            false => bench_report::markdown(&Run::load(&folder).unwrap(), false),
-        };
+        let report = bench_report::markdown(&Run::load(&folder).unwrap(), false);
         let no_page_needs = ["Headline", "Charts"];
         for heading in
             report.lines().filter_map(|line| line.strip_prefix("## ")).filter(|h| !no_page_needs.contains(h))

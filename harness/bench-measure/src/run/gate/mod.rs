@@ -2,14 +2,13 @@
 //! run side by side, and their instructions counted.
 
 pub mod checkout;
-pub mod instructions;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
 use self::checkout::Checkout;
-use self::instructions::Counter;
+use super::instructions::Counter;
 use super::resolved_with;
 use crate::subject::{self, layouts::build_in};
 use bench_model::config::layouts::{self, Layouts, can_be_drawn};
@@ -277,8 +276,6 @@ fn at_base(checkout: &Checkout, entries: &ConfigDir, now: &Server) -> Result<Ser
         },
         checkout: Some(format!("{folder}/")),
         colour: None,
-        http: None,
-        rpc: None,
         ..base
     })
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use super::*;
 use crate::config::ConfigDir;
 use crate::plan::Plan;
-use crate::results::{WHY, pretty};
+use crate::results::pretty;
 
 /// A run with a run inside it, each of two lines.
 fn finished(results: &Path) -> RunFolder {
@@ -69,19 +69,6 @@ fn what_a_run_was_measured_on_is_packed_and_stays_next_to_an_archive_without_it(
     older.pack().unwrap();
     assert_eq!(environment(&older)["a"], 2);
     assert!(older.0.join(ENVIRONMENT).is_file(), "nothing else has it");
-}
-
-#[test]
-fn a_packed_why_run_is_known_by_its_archive_alone() {
-    let dir = tempfile::tempdir().unwrap();
-    let (run, why) = (finished(dir.path()), finished(dir.path()));
-    why.write_new(WHY, "{}").unwrap();
-    for folder in [&run, &why] {
-        folder.pack().unwrap();
-        assert!(!folder.0.join(WHY).exists() && !folder.is_calibration());
-    }
-    assert_eq!((run.is_why(), why.is_why()), (false, true));
-    assert_eq!(RunFolder::newest(dir.path()).unwrap().0, run.0, "of a campaign");
 }
 
 #[test]

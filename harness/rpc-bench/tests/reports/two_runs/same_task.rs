@@ -37,13 +37,7 @@ fn what_is_not_the_same_task_is_refused() {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = save(dir.path(), &usual("a", 15));
-    let calibration = save(dir.path(), &usual("c", 16));
-    fs::write(calibration.join("calibration.json"), "{}").unwrap();
-    let others = [
-        (path.clone(), "is given twice"),
-        (dir.path().join("nothing"), "no results folder"),
-        (calibration, "is a calibration"),
-    ];
+    let others = [(path.clone(), "is given twice"), (dir.path().join("nothing"), "no results folder")];
     for (other, named) in others {
         let mut call = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
         let output = call.arg("compare").arg(&path).arg(other).output().unwrap();

@@ -2,6 +2,7 @@
 //! space. The program is started for a number of requests and for twice as many, so that what it does before the first
 //! and after the last one is not in the difference.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -52,17 +53,34 @@ impl Counter<'_> {
     /// Instructions of one request.
     ///
     /// # Errors
-    /// The server does not start under valgrind, or answers wrongly.
+    /// As of [`Counter::by_function`].
     pub fn per_request(self, server: &Server) -> Result<f64> {
-        let context = || format!("{}: counting instructions of {}", server.name, self.workload.name);
-        let of = |requests| self.with(server, requests).with_context(context);
-        let (once, twice) = (of(REQUESTS)?, of(2 * REQUESTS)?);
-        ensure!(twice > once, "{}: callgrind counted no instructions of requests", server.name);
-        Ok((twice - once) as f64 / REQUESTS as f64)
+        Ok(self.by_function(server)?.values().sum())
     }
 
-    /// All instructions of a server that answers that many requests.
-    fn with(self, server: &Server, requests: u64) -> Result<u64> {
+    /// Instructions of one request by function, without those of the functions that it calls.
+    ///
+    /// # Errors
+    /// The server does not start under valgrind, or answers wrongly.
+    pub fn by_function(self, server: &Server) -> Result<BTreeMap<String, f64>> {
+        let context = || format!("{}: counting instructions of {}", server.name, self.workload.name);
+        let of = |requests| self.with(server, requests).with_context(context);
+        let (once, mut each) = (of(REQUESTS)?, BTreeMap::new());
+        for (function, twice) in of(2 * REQUESTS)? {
+            let before = once.get(&function).copied().unwrap_or(0);
+            *each.entry(callgrind::short(&function)).or_insert(0.0) +=
+                (twice as f64 - before as f64) / REQUESTS as f64;
+        }
+        ensure!(
+            each.values().sum::<f64>() > 0.0,
+            "{}: callgrind counted no instructions of requests",
+            server.name
+        );
+        Ok(each)
+    }
+
+    /// All instructions of a server that answers that many requests, by function.
+    fn with(self, server: &Server, requests: u64) -> Result<BTreeMap<String, u64>> {
         let Self { workload, environment, folder, interrupt } = self;
         // One worker: what idle ones do depends on time.
         let (tuning, threads, accounts) = (Tuning::Equal, Some(1), ACCOUNTS);
@@ -89,8 +107,8 @@ impl Counter<'_> {
         let said = || last_line(&stderr).unwrap_or_default();
         let text = fs::read_to_string(&out);
         let text = text.with_context(|| format!("callgrind wrote nothing: {}", said()))?;
-        // Some megabytes, of which one number is wanted.
+        // Some megabytes, of which a few numbers are wanted.
         fs::remove_file(&out).with_context(|| format!("can't remove {}", out.display()))?;
-        Ok(callgrind::parse(&text)?.values().sum())
+        callgrind::parse(&text)
     }
 }
