@@ -227,7 +227,7 @@ fn a_view_of_duets_shows_each_server_beside_the_one_that_it_is_over() {
     let ratio = |title: &str| rows(&report, title)[2][4].clone();
     assert_eq!(
         (ratio("First step").as_str(), ratio("Second step").as_str()),
-        ("0.80 [0.80, 0.80]", "0.25 [0.25, 0.25]")
+        ("0.800 [0.800, 0.800]", "0.25 [0.25, 0.25]")
     );
 }
 
