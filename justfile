@@ -45,7 +45,7 @@ bench-all campaign="quick" *options:
 open *run:
     @{{bench}} open {{run}}
 
-# Compare two runs, of two commits or two machines: just compare BEFORE AFTER; or pool every kept run: just compare --all (--write: into results/pooled.md)
+# Compare two runs, of two commits or two machines: just compare BEFORE AFTER; or list the ratios of every kept run: just compare --all
 [no-exit-message]
 compare *runs:
     @{{bench}} compare {{runs}}
@@ -93,12 +93,6 @@ resume run:
 [no-exit-message]
 gate *options:
     @{{bench}} gate {{options}}
-
-# Measure the runs behind README's first screen where today's servers have none on this processor, keep them, and renew the pages (--check: say which are missing); some two hours
-[group('measure')]
-[no-exit-message]
-reference *options:
-    @{{bench}} reference {{options}}
 
 # Write the report of a run again, from its folder alone (--views FILE: by other views, without measuring again)
 [group('results')]
@@ -189,7 +183,7 @@ build-node:
 test-builds:
     {{cargo_test}} --exclude rpc-bench --exclude conformance --features handicap,calls --lib --test handicap --test calls -- handicap calls
 
-# Run the tests that put load on servers for minutes, and those that work out each figure of the pages from its run again
+# Run the tests that put load on servers for minutes, and those that work out each kept run again
 [group('develop')]
 test-long: _build-tests (_both (cargo_test + " --test harness -- --ignored") (cargo_test + " --test reports --test repository --test conformance -- --ignored --skip the_stages_build --skip ajj:: --skip agave_node"))
 
@@ -264,7 +258,7 @@ deny:
     mkdir -p target
     if timeout 30 cargo deny fetch db 2>target/advisories.log; then cargo deny check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
 
-# Work out again all that README.md and docs/ quote of runs; a page's link definitions say which runs (--check: change nothing)
+# Write the blocks of README.md, docs/ and results/README.md again that show the newest kept runs (--check: change nothing)
 [group('develop')]
 [no-exit-message]
 splice *options:

@@ -1,9 +1,8 @@
 //! Which server for whom: what servers are compared by, who is best in it, and what follows for each kind of user.
 //!
-//! A row is one measured quantity over all servers. Rows come from one run or from several; the recommendations follow
-//! from them by [`RULES`] and by nothing else.
+//! A row is one measured quantity over all servers. The recommendations follow from the rows by [`RULES`] and by
+//! nothing else.
 
-use super::pooled::ends;
 use super::verdict::Better;
 use bench_stats::Estimate;
 
@@ -71,38 +70,6 @@ impl Value {
     }
 }
 
-/// A row's values on one model of processor.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OnModel {
-    /// The processor, as readers know it.
-    pub processor: String,
-    /// By server.
-    pub values: Vec<Option<Value>>,
-    /// Servers that were compared with each other there.
-    pub direct: Vec<Direct>,
-    /// By server, how many runs its value is of; 0 of the baseline, which others are compared with.
-    pub runs: Vec<usize>,
-}
-
-impl OnModel {
-    /// From the fewest to the most runs that a server's value is of.
-    pub fn run_counts(&self) -> Option<(usize, usize)> {
-        let counts = || self.runs.iter().copied().filter(|runs| *runs > 0);
-        counts().min().zip(counts().max())
-    }
-}
-
-/// How a server stands to the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// Surely less.
-    Less,
-    /// Surely more.
-    More,
-    /// Not resolved.
-    Open,
-}
-
 /// One measured quantity over all servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerRow {
@@ -112,38 +79,10 @@ pub struct AnswerRow {
     pub request: String,
     /// The conditions: `at 125 connections`; may be empty.
     pub at: String,
-    /// The processor and the run that its values are of, on a page of several runs; empty in a run's own report.
-    pub from: String,
     /// By server, in the order of [`Answer::servers`]; none where it was not measured.
     pub values: Vec<Option<Value>>,
     /// Servers that were compared with each other and not by way of the baseline.
     pub direct: Vec<Direct>,
-    /// The same of all kept runs, by model of processor; else empty.
-    pub models: Vec<OnModel>,
-    /// By server, where the values are means over many builds: values of one build, on any processor. Else empty.
-    pub one_build: Vec<Option<OneBuild>>,
-}
-
-/// Values of one build each, of several runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OneBuild {
-    /// The smallest and the largest of all.
-    pub range: (f64, f64),
-    /// How far a run's values lay outside the range of all other runs' at most, as a share of its end: 0.05 for 5 %. None
-    /// of fewer than two runs.
-    pub outside: Option<f64>,
-}
-
-impl OneBuild {
-    /// Of the smallest and the largest value of each run; `None` of no run.
-    pub fn of(runs: &[(f64, f64)]) -> Option<Self> {
-        let range = ends(runs.iter().copied())?;
-        let outside = runs.iter().enumerate().filter_map(|(at, run)| {
-            let others = ends([&runs[..at], &runs[at + 1..]].concat().into_iter())?;
-            Some((others.0 / run.0).max(run.1 / others.1).max(1.0) - 1.0)
-        });
-        Some(Self { range, outside: outside.max_by(f64::total_cmp) })
-    }
 }
 
 /// What was measured of two servers next to each other.
@@ -158,71 +97,26 @@ pub struct Direct {
 }
 
 impl AnswerRow {
-    /// The servers that nothing measured is better than, on every processor: one, or several whose difference is not
-    /// resolved. Empty where fewer than two servers were measured, where none is worse than the best, or where
-    /// processors have no best in common.
+    /// The servers that nothing measured is better than: one, or several whose difference is not resolved. Empty where
+    /// fewer than two servers were measured, or where none is worse than the best.
     pub fn best(&self) -> Vec<usize> {
-        let mut all = self.on_models().map(|(_, values, direct)| self.best_of(values, direct));
-        let mut common = all.next().unwrap_or_default();
-        for best in all {
-            // None is best where all are.
-            if common.is_empty() {
-                common = best;
-            } else if !best.is_empty() {
-                common.retain(|server| best.contains(server));
-                if common.is_empty() {
-                    break;
-                }
-            }
-        }
-        common
-    }
-
-    /// The servers that may be as good as the best ones, but not on every processor: each with the processors. None
-    /// where [`best`](Self::best) gives none.
-    pub fn best_somewhere(&self) -> Vec<(usize, Vec<&str>)> {
-        let best = self.best();
-        let others = (0..self.values.len()).filter(|server| !best.is_empty() && !best.contains(server));
-        let there = |server: usize| {
-            let is_best = |model: &&OnModel| self.best_of(&model.values, &model.direct).contains(&server);
-            let best = self.models.iter().filter(is_best);
-            best.map(|model| model.processor.as_str()).collect::<Vec<_>>()
-        };
-        others.map(|server| (server, there(server))).filter(|(_, on)| !on.is_empty()).collect()
-    }
-
-    /// As [`best`](Self::best), on one processor alone.
-    pub fn best_on(&self, model: &OnModel) -> Vec<usize> {
-        self.best_of(&model.values, &model.direct)
-    }
-
-    /// Each model with its values and what was compared directly there; the row's own, without a name, where there is
-    /// one model.
-    fn on_models(&self) -> impl Iterator<Item = (&str, &[Option<Value>], &[Direct])> {
-        let alone = self.models.is_empty().then_some(("", &*self.values, &*self.direct));
-        let models = self.models.iter().map(|model| (&*model.processor, &*model.values, &*model.direct));
-        alone.into_iter().chain(models)
-    }
-
-    fn best_of(&self, values: &[Option<Value>], direct: &[Direct]) -> Vec<usize> {
-        let measured = || (0..values.len()).filter(|server| values[*server].is_some());
-        let is_better = |a: usize, b: usize| self.is_better(values, direct, a, b);
+        let measured = || (0..self.values.len()).filter(|server| self.values[*server].is_some());
         let best: Vec<usize> =
-            measured().filter(|server| !measured().any(|other| is_better(other, *server))).collect();
+            measured().filter(|server| !measured().any(|other| self.is_better(other, *server))).collect();
         if best.len() == measured().count() { Vec::new() } else { best }
     }
 
     /// Whether a server is surely better than another: by their direct comparison where there is one, else by both
     /// intervals.
-    fn is_better(&self, values: &[Option<Value>], direct: &[Direct], a: usize, b: usize) -> bool {
-        let compared = direct.iter().find_map(|pair| match (pair.server, pair.over) {
+    fn is_better(&self, a: usize, b: usize) -> bool {
+        let compared = self.direct.iter().find_map(|pair| match (pair.server, pair.over) {
             (server, over) if (server, over) == (a, b) => Some(pair.ratio.interval),
             (server, over) if (server, over) == (b, a) => {
                 Some(pair.ratio.interval.map(|(low, high)| (1.0 / high, 1.0 / low)))
             }
             _ => None,
         });
-        let is_less = match (compared, values[a].zip(values[b])) {
+        let is_less = match (compared, self.values[a].zip(self.values[b])) {
             (Some(Some((_, high))), _) if high < 1.0 => true,
             (Some(Some((low, _))), _) if low > 1.0 => false,
             (None, Some((own, other))) if own.differs(&other) => own.compared.value < other.compared.value,
@@ -231,64 +125,26 @@ impl AnswerRow {
         is_less == (self.topic.better() == Better::Less)
     }
 
-    /// Whether a server's difference from the baseline is resolved, in one direction and on every processor; true of
-    /// the baseline itself.
+    /// Whether a server's difference from the baseline is resolved; true of the baseline itself, and where one of both
+    /// was not measured.
     pub fn is_resolved(&self, server: usize, baseline: usize) -> bool {
-        let all = self.standings(baseline);
-        let own = all.iter().filter(|(other, _)| *other == server).flat_map(|(_, standings)| standings);
-        let mut own = own.map(|(_, standing)| *standing);
-        let first = own.next();
-        first.is_none_or(|first| first != Standing::Open && own.all(|other| other == first))
+        let both = self.values[server].zip(self.values[baseline]);
+        server == baseline || both.is_none_or(|(own, over)| own.differs(&over))
     }
 
-    /// How each other server stands to the baseline, by processor; where there is one model, without its name.
-    pub fn standings(&self, baseline: usize) -> Vec<(usize, Vec<(&str, Standing)>)> {
-        let of = |server: usize| {
-            let measured = self.on_models().filter(|(_, values, _)| values[server].is_some());
-            let standings =
-                measured.map(|(processor, values, _)| (processor, standing(values, server, baseline)));
-            standings.collect::<Vec<_>>()
-        };
-        let servers = (0..self.values.len()).filter(|server| *server != baseline);
-        let all = servers.map(|server| (server, of(server)));
-        all.filter(|(_, standings)| !standings.is_empty()).collect()
+    /// Whether a server's own value, compared with the baseline's, is surely the better one, or the worse one; none
+    /// where that is open.
+    pub fn is_surely_better(&self, server: usize, baseline: usize) -> Option<bool> {
+        let (own, over) = self.values[server].zip(self.values[baseline])?;
+        let is_less = own.compared.value < over.compared.value;
+        own.differs(&over).then_some(is_less == (self.topic.better() == Better::Less))
     }
 
-    /// Whether some server stands otherwise to the baseline on one processor than on another.
-    pub fn differs_by_processor(&self, baseline: usize) -> bool {
-        let mut standings = self.standings(baseline).into_iter();
-        standings.any(|(_, standings)| standings.windows(2).any(|two| two[0].1 != two[1].1))
-    }
-
-    /// The smallest and the largest value of a server over processors, as a table shows them.
-    pub fn range(&self, server: usize) -> Option<(f64, f64)> {
-        let shown = || {
-            self.on_models().filter_map(|(_, values, _)| Some(values.get(server).copied().flatten()?.shown))
-        };
-        let ends = (shown().fold(f64::INFINITY, f64::min), shown().fold(f64::NEG_INFINITY, f64::max));
-        shown().next().map(|_| ends)
-    }
-
-    /// By what factor a server is surely behind another, on every processor: the smallest.
+    /// By what factor a server is surely behind another.
     fn factor_behind(&self, server: usize, other: usize) -> Option<f64> {
-        let factor = |(_, values, _): (&str, &[Option<Value>], &[Direct])| {
-            let (own, better) = (values[server]?, values[other]?);
-            let ratio = own.compared.value / better.compared.value;
-            own.differs(&better).then_some(ratio.max(1.0 / ratio))
-        };
-        let factors = self.on_models().map(factor).collect::<Option<Vec<f64>>>()?;
-        factors.into_iter().min_by(f64::total_cmp)
-    }
-}
-
-fn standing(values: &[Option<Value>], server: usize, baseline: usize) -> Standing {
-    let value = |server: usize| values.get(server).copied().flatten();
-    match value(server).zip(value(baseline)) {
-        // Without the baseline there is nothing to differ from.
-        None => Standing::Less,
-        Some((own, over)) if !own.differs(&over) => Standing::Open,
-        Some((own, over)) if own.compared.value < over.compared.value => Standing::Less,
-        Some(_) => Standing::More,
+        let (own, better) = self.values[server].zip(self.values[other])?;
+        let ratio = own.compared.value / better.compared.value;
+        own.differs(&better).then_some(ratio.max(1.0 / ratio))
     }
 }
 

@@ -1,7 +1,6 @@
 //! From observations to a summary: estimates with intervals, and the conclusions that they allow. Starts no process and
 //! reads no clock, so the same observations always give the same summary.
 
-pub mod agreement;
 pub mod answer;
 pub mod block_counts;
 mod caveats;
@@ -21,7 +20,6 @@ pub mod moves;
 mod observed;
 pub mod open_loop;
 pub mod original;
-pub mod pooled;
 mod run_again;
 pub mod search;
 pub mod slo;

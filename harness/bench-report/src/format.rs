@@ -99,7 +99,7 @@ pub fn ratio(ratio: Estimate) -> String {
 pub const PAIRED_RATIOS: &str = "Ratios are medians of per-block ratios (Hodges-Lehmann), so they differ from the \
     quotient of the two servers' figures.";
 
-/// Whose failure a request is that was never sent. `docs/METHODOLOGY.md` and `docs/OPEN-LOOP.md` say the same.
+/// Whose failure a request is that was never sent. `docs/METHODOLOGY.md` says the same.
 pub const NEVER_SENT: &str = "A request that was due and never sent is a failure where the server held all \
     connections; where the load tool was late by itself, the window was not at the requested rate.";
 

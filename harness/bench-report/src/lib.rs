@@ -2,6 +2,7 @@
 //!
 //! Made from a results folder alone, on any machine, with no load tool and no server.
 
+pub mod all_runs;
 mod already_running;
 mod answer;
 mod causes;
@@ -24,7 +25,6 @@ mod network;
 mod open_loop;
 mod original;
 pub mod pages;
-pub mod pooled;
 mod reference;
 mod searches;
 mod sections;

@@ -12,7 +12,6 @@ mod line;
 mod multiplicity;
 mod normal;
 mod paired;
-mod random_effects;
 mod student;
 mod unpaired;
 
@@ -23,8 +22,7 @@ pub use group_sequential::{blocks_for, nominal_level};
 pub use inversion::Ranked;
 pub use line::{Line, Weighted, line, line_residual, slope};
 pub use multiplicity::{FAMILY_ERROR, Judged, holm, holm_once};
-pub use paired::{least_count, standard_error};
-pub use random_effects::{LEAST_RUNS, RandomEffects, RunEstimate, random_effects};
+pub use paired::least_count;
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::inversion::Ranked;
-use super::{normal, student};
+use super::normal;
 
 /// Up to this number of differences the distribution is counted exactly; that takes time with the cube of the number.
 const EXACT_UP_TO: usize = 150;
@@ -46,18 +46,6 @@ pub fn least_count(level: f64) -> usize {
         count += 1;
     }
     count
-}
-
-/// The standard error of the Hodges–Lehmann estimate of `count` differences, worked back from its interval at a
-/// two-sided `level`: half of the width over Student's t with `count - 1` degrees of freedom at the level that the
-/// ranks really attain, the greatest attainable one that is no more than `level`. For normal differences the mean
-/// square of this is within 30 % of the estimate's true variance from six differences on, and within 10 % from thirteen
-/// on, at the levels in use (a simulation in tests/statistics holds it); the normal quantile would be too large by
-/// half. `None` where no interval exists at that level.
-pub fn standard_error((low, high): (f64, f64), count: usize, level: f64) -> Option<f64> {
-    let levels = levels(count);
-    let attained = levels[..levels.partition_point(|chance| *chance <= level)].last()?;
-    Some((high - low) / 2.0 / student::two_sided_point(*attained, count.checked_sub(1).filter(|n| *n > 0)?))
 }
 
 /// The two-sided chances for a number of differences. They depend on nothing else, so each thread works them out once:

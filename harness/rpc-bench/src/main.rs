@@ -82,7 +82,7 @@ enum Verb {
         /// The run's folder; the newest run where left out.
         run: Option<PathBuf>,
     },
-    /// Compare two runs, of two commits or two machines; or pool all kept runs (--all).
+    /// Compare two runs, of two commits or two machines; or list the ratios of all kept runs (--all).
     Compare(commands::compare::Args),
     /// Say by the exit code whether a run is slower than an earlier one.
     #[command(after_help = commands::gate::EXIT_CODES)]
@@ -99,10 +99,7 @@ enum Verb {
     Agent(commands::agent::Args),
     /// Start Prometheus, and what else is installed, to watch runs that have --prometheus; until Ctrl-C.
     Watch(commands::watch::Args),
-    /// Measure the runs that README's first screen quotes, where today's servers have none on this processor; keep
-    /// them, and renew the pages.
-    Reference(commands::reference::Args),
-    /// Work out again all that README.md and docs/ quote of runs, or check it (--check).
+    /// Write the blocks of README.md, docs/ and results/README.md again that show runs, or check them (--check).
     Splice(commands::splice::Args),
     /// Print what completes this program's verbs and options in a shell.
     Completions {
@@ -155,7 +152,6 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Tools(args) => commands::tools::tools(&config, &args)?.into(),
         Verb::Agent(args) => commands::agent::agent(args)?.into(),
         Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),
-        Verb::Reference(args) => commands::reference::reference(&config, &cli.results, &args)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
         Verb::Completions { shell } => print(commands::manual::completions(Cli::command(), shell))?.into(),
         Verb::Man { verb } => print(commands::manual::page(Cli::command(), verb.as_deref())?)?.into(),

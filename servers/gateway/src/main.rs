@@ -1,6 +1,6 @@
 //! A JSON-RPC gateway in front of a node: HTTP to HTTP, HTTP to one WebSocket that all callers share, and WebSocket to WebSocket.
 //!
-//! docs/GATEWAY.md says what it does with each kind of request. Out of scope: TLS, and any method.
+//! docs/USING.md says what it does with each kind of request. Out of scope: TLS, and any method.
 
 #![forbid(unsafe_code)]
 #![deny(

@@ -1,5 +1,5 @@
 //! How getBalance failed in the test that this project answers: its optional second parameter was left out, came to be null, and was read
-//! into a type that is not optional. docs/WHY.md points here.
+//! into a type that is not optional.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 

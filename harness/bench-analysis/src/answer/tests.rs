@@ -11,11 +11,8 @@ fn answer(rows: &[(Topic, &str, [Option<Value>; 3])]) -> Answer {
         topic: *topic,
         request: (*request).to_owned(),
         at: String::new(),
-        from: String::new(),
         values: values.to_vec(),
         direct: Vec::new(),
-        models: Vec::new(),
-        one_build: Vec::new(),
     };
     let servers = ["a", "b", "c"].map(str::to_owned).to_vec();
     Answer { servers, baseline: 0, rows: rows.iter().map(row).collect() }
@@ -78,53 +75,8 @@ fn what_was_not_measured_is_not_decided() {
 }
 
 #[test]
-fn what_is_said_of_several_processors_is_true_on_each() {
-    let mut answer = answer(&[(Topic::Cpu, "x", [value(1.0, 0.0), value(1.4, 0.01), value(0.7, 0.01)])]);
-    let on = |b: f64, c: f64| OnModel {
-        processor: format!("{b}"),
-        values: vec![value(1.0, 0.0), value(b, 0.01), value(c, 0.01)],
-        direct: Vec::new(),
-        runs: Vec::new(),
-    };
-    answer.rows[0].models = vec![on(1.4, 0.7), on(1.1, 0.8)];
-    let row = &answer.rows[0];
-    assert_eq!((row.best(), row.range(2)), (vec![2], Some((0.7, 0.8))));
-    assert!(!row.differs_by_processor(0) && row.is_resolved(1, 0));
-
-    answer.rows[0].models[1] = on(1.005, 0.8);
-    let row = &answer.rows[0];
-    let open = vec![("1.4", Standing::More), ("1.005", Standing::Open)];
-    assert_eq!((row.standings(0).remove(0), row.is_resolved(1, 0)), ((1, open), false));
-    assert!(row.differs_by_processor(0));
-    assert!(row.is_resolved(2, 0));
-
-    assert!(row.best_somewhere().is_empty());
-
-    answer.rows[0].models[1] = on(0.795, 0.8);
-    let row = &answer.rows[0];
-    assert_eq!((row.best(), row.best_somewhere()), (vec![2], vec![(1, vec!["0.795"])]));
-
-    answer.rows[0].models[1] = on(0.5, 0.8);
-    let row = &answer.rows[0];
-    assert!(row.best().is_empty() && row.best_somewhere().is_empty(), "one is best here and another there");
-    assert!(row.differs_by_processor(0));
-    assert_eq!(answer.recommendations()[0].best, []);
-}
-
-#[test]
 fn a_difference_is_resolved_where_the_intervals_are_apart() {
     let answer = answer(&[(Topic::Cpu, "x", [value(1.0, 0.0), value(0.99, 0.02), value(0.7, 0.01)])]);
     let resolved = [0, 1, 2].map(|server| answer.rows[0].is_resolved(server, 0));
     assert_eq!(resolved, [true, false, true]);
-}
-
-#[test]
-fn builds_of_one_run_lie_outside_those_of_all_others_by_a_share_of_the_others_end() {
-    assert_eq!(OneBuild::of(&[]), None);
-    assert_eq!(OneBuild::of(&[(0.8, 0.9)]), Some(OneBuild { range: (0.8, 0.9), outside: None }));
-    let of_three = OneBuild::of(&[(0.8, 0.9), (0.85, 0.95), (0.84, 0.99)]).unwrap();
-    assert_eq!(of_three.range, (0.8, 0.99));
-    // 0.8 lies further outside 0.84 than 0.99 outside 0.95.
-    assert!((of_three.outside.unwrap() - 0.05).abs() < 1e-12, "{of_three:?}");
-    assert_eq!(OneBuild::of(&[(0.8, 0.9); 2]).unwrap().outside, Some(0.0));
 }

@@ -30,7 +30,7 @@ pub use self::staged::{Second, Staged};
 /// What a user does.
 const SCRIPT: &str = include_str!("k6.js");
 
-/// The address of a Prometheus that takes remote writes, where k6's samples are to be watched too: see docs/WATCH.md.
+/// The address of a Prometheus that takes remote writes, where k6's samples are to be watched too: see docs/HOSTS.md.
 const REMOTE_WRITE: &str = "K6_PROMETHEUS_RW_SERVER_URL";
 
 /// The metrics of the script, and k6's own of HTTP.

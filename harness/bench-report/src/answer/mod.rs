@@ -1,8 +1,6 @@
 //! The first thing that a reader sees: which server for whom, one table, one chart, and what was distrusted. The rest
 //! of a report says how sure each of it is.
 
-mod by_processor;
-mod pooled;
 mod processors;
 mod rows;
 
@@ -12,13 +10,10 @@ use super::columns::Columns;
 use super::format::{
     bullets, bytes, capitalised, dash, joined, known, list, percent, sections, spanned, thousands, time_us,
 };
-use bench_analysis::answer::{Answer, AnswerRow, OnModel, Recommendation, Standing, Topic, Value};
-use bench_analysis::pooled::ends;
+use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Topic, Value};
 use bench_analysis::{Better, grouped};
 use bench_system::readable_numbers::rounded;
 
-pub(super) use by_processor::{Links, markdown as by_processor};
-pub(super) use pooled::of_runs;
 pub(super) use processors::short;
 pub(super) use rows::of;
 
@@ -64,12 +59,7 @@ fn sentence(answer: &Answer, decided: &Recommendation, prices: &mut Vec<String>)
 fn choice(answer: &Answer, decided: &Recommendation, topic: Topic) -> String {
     let wants = if topic == Topic::Rate { "Most requests/s" } else { decided.wants };
     if decided.best.is_empty() {
-        let mut rows = answer.rows.iter().filter(|row| row.topic == topic);
-        let none = match rows.any(|row| row.differs_by_processor(answer.baseline)) {
-            true => "best on every processor",
-            false => "surely better than the others",
-        };
-        return format!("**{wants}:** no server is {none}.");
+        return format!("**{wants}:** no server is surely better than the others.");
     }
     let chosen = |(rows, servers): &(Vec<usize>, Vec<usize>)| {
         let names = joined(servers.iter().map(|server| &answer.servers[*server]), " or ");
@@ -94,12 +84,7 @@ fn as_good(answer: &Answer, rows: &[usize], servers: &[usize]) -> String {
         let everywhere = everywhere.into_iter().filter(|(others, _)| !others.is_empty());
         let everywhere = everywhere
             .map(|(others, words)| format!("{} {words}", joined(others.into_iter().map(name), " and ")));
-        let somewhere = row.best_somewhere().into_iter().map(|(server, on)| {
-            let on = list(on.into_iter().map(short));
-            format!("{} may be as good on {on}", answer.servers[server])
-        });
-        let said = everywhere.chain(somewhere);
-        said.map(|who| format!("; for {}, {who}", row.request)).collect::<String>()
+        everywhere.map(|who| format!("; for {}, {who}", row.request)).collect::<String>()
     };
     rows.iter().map(|row| of_row(&answer.rows[*row])).collect()
 }
@@ -147,13 +132,14 @@ fn times(row: &AnswerRow, servers: &[usize]) -> String {
     dash(range(row, servers), |(low, high)| spanned((1.0 / high, 1.0 / low), |times| format!("{times:.1}")))
 }
 
-/// From the least to the most of these servers, and of the processors.
+/// From the least to the most of these servers.
 fn shown(row: &AnswerRow, servers: &[usize]) -> String {
     dash(range(row, servers), |ends| spanned(ends, |value| write(row.topic, value)))
 }
 
 fn range(row: &AnswerRow, servers: &[usize]) -> Option<(f64, f64)> {
-    ends(servers.iter().filter_map(|server| row.range(*server)))
+    let values = || servers.iter().filter_map(|server| Some(row.values[*server]?.shown));
+    values().reduce(f64::min).zip(values().reduce(f64::max))
 }
 
 /// The server that is furthest behind the best.
@@ -213,7 +199,7 @@ fn write(topic: Topic, value: f64) -> String {
 /// A row for each question, a column for each server.
 fn table(answer: &Answer) -> String {
     let row = |row: &AnswerRow| {
-        let best = bold(answer, row, None);
+        let best = bold(answer, row);
         let cell = |(server, value): (usize, &Option<_>)| {
             known(*value, "not measured", |value| cell(answer, row, server, value, best.contains(&server)))
         };
@@ -226,14 +212,6 @@ fn table(answer: &Answer) -> String {
     Columns::written(&headers, 1, rows).with_numbers_last().markdown()
 }
 
-/// What is better and what is worse.
-fn directions(row: &AnswerRow) -> (Standing, Standing) {
-    match row.topic.better() {
-        Better::More => (Standing::More, Standing::Less),
-        Better::Less => (Standing::Less, Standing::More),
-    }
-}
-
 fn bold_words(baseline: &str) -> String {
     format!(
         "surely better than {baseline} ({baseline} itself: than all others), and no other is surely better."
@@ -241,21 +219,17 @@ fn bold_words(baseline: &str) -> String {
 }
 
 /// The servers that are surely better than the baseline, and that no other is surely better than; the baseline where
-/// all others are surely worse. On one processor, or without a model by what the row holds itself.
-fn bold(answer: &Answer, row: &AnswerRow, model: Option<&OnModel>) -> Vec<usize> {
-    let best = model.map_or_else(|| row.best(), |model| row.best_on(model));
-    let (better, worse) = directions(row);
-    let on = model.map_or("", |model| &*model.processor);
-    let there = row.standings(answer.baseline).into_iter().filter_map(|(server, standings)| {
-        let standing = standings.into_iter().find(|(processor, _)| *processor == on);
-        standing.map(|(_, standing)| (server, standing))
-    });
-    let there: Vec<(usize, Standing)> = there.collect();
-    let is_better = |server: &usize| match *server == answer.baseline {
-        true => there.iter().all(|(_, standing)| *standing == worse),
-        false => there.contains(&(*server, better)),
+/// all others are surely worse.
+fn bold(answer: &Answer, row: &AnswerRow) -> Vec<usize> {
+    let is_better = |server: usize| row.is_surely_better(server, answer.baseline);
+    let mut others =
+        (0..row.values.len()).filter(|server| *server != answer.baseline && row.values[*server].is_some());
+    let baseline_wins = others.all(|server| is_better(server) == Some(false));
+    let is_bold = |server: &usize| match *server == answer.baseline {
+        true => baseline_wins,
+        false => is_better(*server) == Some(true),
     };
-    best.into_iter().filter(is_better).collect()
+    row.best().into_iter().filter(is_bold).collect()
 }
 
 fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: bool) -> String {

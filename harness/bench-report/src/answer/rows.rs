@@ -86,9 +86,7 @@ impl Measured<'_> {
         value: impl Fn(&str) -> Option<Value>,
     ) -> AnswerRow {
         let values = self.names.iter().map(|name| value(name)).collect();
-        let (request, from) = (request.to_owned(), String::new());
-        let (direct, models, one_build) = (Vec::new(), Vec::new(), Vec::new());
-        AnswerRow { topic, request, at, from, values, direct, models, one_build }
+        AnswerRow { topic, request: request.to_owned(), at, values, direct: Vec::new() }
     }
 
     /// A row of a workload at a load. Where it has several, the load is part of what the row is about.

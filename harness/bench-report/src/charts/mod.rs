@@ -21,7 +21,7 @@ mod svg;
 pub(super) mod view;
 
 use palette::COLOURS;
-pub(super) use ratios::{picture as ratios, pooled};
+pub(super) use ratios::picture as ratios;
 pub(super) use svg::svg;
 
 use super::format::{bytes, significant, time_us};
@@ -106,18 +106,12 @@ pub(super) struct Ratios {
     pub ratios: Vec<Option<Ratio>>,
 }
 
-/// One ratio of a forest plot.
+/// One ratio of a forest plot, and what it is the middle of.
 pub(super) struct Ratio {
-    /// One, or one for each processor, below each other.
-    pub marks: Vec<RatioMark>,
-}
-
-/// A ratio, and what it is the middle of.
-pub(super) struct RatioMark {
     pub style: Style,
     pub value: f64,
     pub interval: Option<(f64, f64)>,
-    /// The ratio of each block or run.
+    /// The ratio of each block.
     pub dots: Vec<f64>,
 }
 

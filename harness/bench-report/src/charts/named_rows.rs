@@ -3,17 +3,16 @@
 use super::palette::{GRID, INK, PAPER};
 use super::scale::{Scale, range};
 use super::svg::{LINE, Page, RIGHT, WIDTH, widest, width};
-use super::{Axis, Bar, Bars, Forest, Kind, Mark, Ratio, RatioMark, Ratios};
-use crate::format::{dash, spanned};
-use bench_analysis::pooled::ends;
+use super::{Axis, Bar, Bars, Forest, Kind, Mark, Ratio, Ratios};
+use crate::format::spanned;
 
 /// Ticks of a scale of ratios; how much of a logarithmic range's room a forest plot leaves out.
 const RATIO_TICKS: [f64; 15] =
     [0.001, 0.01, 0.1, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
 const FOREST_ROOM: f64 = 1.2;
 
-/// From a mark to the next one of its row.
-const MARK: f64 = 9.0;
+/// The height of a forest plot's row.
+const ROW: f64 = 26.0;
 
 /// The width of a forest plot's values, which stand in panels of at least three times that.
 const VALUES: f64 = 92.0;
@@ -87,11 +86,8 @@ impl Page {
     }
 
     pub fn forest(&mut self, forest: &Forest) {
-        let all = || forest.columns.iter().flat_map(|column| column.ratios.iter().flatten());
-        let most = all().map(|ratio| ratio.marks.len()).max().unwrap_or_default();
-        let row_height = (MARK * most as f64 + 6.0).max(26.0);
-        let all = all().flat_map(|ratio| &ratio.marks);
-        let ends = |mark: &RatioMark| {
+        let all = forest.columns.iter().flat_map(|column| column.ratios.iter().flatten());
+        let ends = |mark: &Ratio| {
             let interval = mark.interval.into_iter().flat_map(|(low, high)| [low, high]);
             [1.0, mark.value].into_iter().chain(interval).chain(mark.dots.clone())
         };
@@ -100,9 +96,9 @@ impl Page {
         let values = (low * FOREST_ROOM, high / FOREST_ROOM);
         let left = 16.0 + widest(forest.names.iter().map(String::as_str)).min(NAMES) + 14.0;
         let wide = (WIDTH - left - RIGHT) / forest.columns.len().max(1) as f64;
-        let (begin, end) = (self.y + LINE, self.y + LINE + row_height * forest.names.len() as f64);
+        let (begin, end) = (self.y + LINE, self.y + LINE + ROW * forest.names.len() as f64);
         for (row, name) in forest.names.iter().enumerate() {
-            self.text_within(NAMES, (left - 14.0, begin + row_height * (row as f64 + 0.5)), "end", "", name);
+            self.text_within(NAMES, (left - 14.0, begin + ROW * (row as f64 + 0.5)), "end", "", name);
         }
         for (place, Ratios { title, falls, ratios }) in forest.columns.iter().enumerate() {
             let left = left + place as f64 * wide;
@@ -118,11 +114,8 @@ impl Page {
             self.line((scale.at(1.0), begin), (scale.at(1.0), end), INK, 1.5);
             for (row, ratio) in ratios.iter().enumerate() {
                 let Some(ratio) = ratio else { continue };
-                let y = begin + row_height * (row as f64 + 0.5);
-                for (place, mark) in ratio.marks.iter().enumerate() {
-                    let above = (ratio.marks.len() - 1) as f64 / 2.0;
-                    self.ratio(mark, scale, y + MARK * (place as f64 - above), ratio.marks.len() == 1);
-                }
+                let y = begin + ROW * (row as f64 + 0.5);
+                self.ratio(ratio, scale, y);
                 if has_values {
                     self.text((end_of_scale + 10.0, y), "start", "", &ratio.words());
                 }
@@ -131,13 +124,12 @@ impl Page {
         self.y = end + LINE + 8.0;
     }
 
-    /// Dots stand below a mark that is alone in its row, else behind it.
-    fn ratio(&mut self, ratio: &RatioMark, scale: Scale, y: f64, is_alone: bool) {
+    /// Dots stand below the mark.
+    fn ratio(&mut self, ratio: &Ratio, scale: Scale, y: f64) {
         let colour = ratio.style.colour();
-        let below = if is_alone { 8.0 } else { 0.0 };
         for dot in &ratio.dots {
             let x = scale.at(*dot);
-            self.circle((x, y + below), 2.0, format!(" fill=\"{colour}\" fill-opacity=\"0.35\""));
+            self.circle((x, y + 8.0), 2.0, format!(" fill=\"{colour}\" fill-opacity=\"0.35\""));
         }
         if let Some((low, high)) = ratio.interval {
             self.line((scale.at(low), y), (scale.at(high), y), colour, 3.0);
@@ -147,13 +139,10 @@ impl Page {
 }
 
 impl Ratio {
-    /// `0.77 to 0.84`: of one mark its interval, where it has one; of several from the least to the most.
+    /// `0.77 to 0.84`: its interval, or itself where it has none.
     fn words(&self) -> String {
-        let range = match self.marks.as_slice() {
-            [mark] => mark.interval.or(Some((mark.value, mark.value))),
-            several => ends(several.iter().map(|mark| (mark.value, mark.value))),
-        };
-        dash(range, |range| spanned(range, |ratio| format!("{ratio:.2}")))
+        let range = self.interval.unwrap_or((self.value, self.value));
+        spanned(range, |ratio| format!("{ratio:.2}"))
     }
 }
 

@@ -68,35 +68,29 @@ pub(crate) fn legend(run: &Run, width: f64) -> Vec<(Key, String)> {
     series(run).into_iter().map(entry).collect()
 }
 
-/// The servers of this repository that charts of several runs name, and that runs whose plans have no colours name:
-/// what a reader knows each by, and its colour, from 1. They stand in `servers.toml` too; read from there when this is
-/// built, each edit of it would build the harness again.
-const OWN: [(&str, &str, usize); 12] = [
-    ("legacy", "jsonrpc-core", 1),
-    ("jsonrpsee", "jsonrpsee", 2),
-    ("actix", "actix-web + hand-written JSON-RPC", 3),
-    ("control", "control", 4),
-    ("axum", "axum + hand-written JSON-RPC", 5),
-    ("actix-jsonrpc-core", "actix-web + jsonrpc-core", 6),
-    ("axum-jsonrpc-core", "axum + jsonrpc-core", 7),
-    ("axum-ajj", "axum + ajj", 5),
-    ("gateway-http", "gateway, HTTP behind it", 1),
-    ("gateway-ws", "gateway, one WebSocket behind it", 2),
-    ("gateway-cache", "gateway with a cache", 5),
-    ("gateway-limit", "gateway with a rate limit", 6),
+/// The servers of this repository that runs whose plans have no colours name, and the colour of each, from 1. They
+/// stand in `servers.toml` too; read from there when this is built, each edit of it would build the harness again.
+const OWN: [(&str, usize); 12] = [
+    ("legacy", 1),
+    ("jsonrpsee", 2),
+    ("actix", 3),
+    ("control", 4),
+    ("axum", 5),
+    ("actix-jsonrpc-core", 6),
+    ("axum-jsonrpc-core", 7),
+    ("axum-ajj", 5),
+    ("gateway-http", 1),
+    ("gateway-ws", 2),
+    ("gateway-cache", 5),
+    ("gateway-limit", 6),
 ];
-
-/// What a reader knows a server of this repository by.
-pub(super) fn known_label(name: &str) -> &str {
-    OWN.iter().find(|(known, ..)| *known == name).map_or(name, |(_, label, _)| label)
-}
 
 /// The colour of a server, or of the one that its name extends: `legacy-minimal` has that of `legacy`.
 pub(super) fn known_colour(name: &str) -> Option<usize> {
     let extends =
         |known: &str| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-    let own = OWN.iter().filter(|(known, ..)| extends(known)).max_by_key(|(known, ..)| known.len());
-    own.map(|(.., colour)| colour - 1)
+    let own = OWN.iter().filter(|(known, _)| extends(known)).max_by_key(|(known, _)| known.len());
+    own.map(|(_, colour)| colour - 1)
 }
 
 /// How each server's series look: a server has one colour in every chart; its variants, such as another allocator, are
@@ -154,12 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn known_servers_are_called_as_their_entries_say() {
+    fn known_servers_have_the_colours_of_their_entries() {
         let dir = ConfigDir::of_repository();
-        for (name, label, colour) in OWN {
-            let server = dir.server(name).unwrap();
-            let known = server.colour.map_or(Some(colour), |own| Some(own.into()));
-            assert_eq!((label, Some(colour)), (server.label(), known), "{name}");
+        for (name, colour) in OWN {
+            let own = dir.server(name).unwrap().colour;
+            assert!(own.is_none_or(|own| usize::from(own) == colour), "{name}");
         }
     }
 

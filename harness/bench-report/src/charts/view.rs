@@ -7,8 +7,8 @@ use super::super::format::{bytes, distinct, list, thousands};
 use super::super::views::{Placed, axis, each, is_bytes, points, series, writer};
 use super::series::known_colour;
 use super::{
-    Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Point, Ratio, RatioMark, Ratios, Row, Series,
-    Style, short, time_tick,
+    Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Point, Ratio, Ratios, Row, Series, Style,
+    short, time_tick,
 };
 use bench_analysis::views::{self, Shown};
 use bench_model::config::Along;
@@ -200,8 +200,7 @@ fn forest(shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Fores
     let with = || each(shown).filter(|(.., point)| point.ratios.contains_key(&figure));
     let ratio = |(_, series, point): Placed<'_>| {
         let Estimate { value, interval } = *point.ratios.get(&figure)?;
-        let mark = RatioMark { style: style(&series.name), value, interval, dots: Vec::new() };
-        Some(Ratio { marks: vec![mark] })
+        Some(Ratio { style: style(&series.name), value, interval, dots: Vec::new() })
     };
     let title = format!("ratio of {}", figure.described().0);
     let column = Ratios { title, falls: false, ratios: with().map(ratio).collect() };

@@ -9,7 +9,6 @@ use minijinja::{Value, context};
 use super::sections::{self, Part, Tab};
 use super::{PAGE, STYLE, entries, markdown, render};
 use crate::format::known;
-use crate::pooled;
 use bench_model::results::{Conditions, REPORT, RunFolder};
 use bench_system::text_files;
 
@@ -59,13 +58,7 @@ pub(super) fn check_place(folder: &Path) -> Result<()> {
 pub(super) fn page(results: &Path, linked: &dyn Fn(&RunFolder) -> &'static str) -> Result<String> {
     let runs = reported(results)?;
     let runs = runs.iter().map(|folder| run(folder, linked(folder))).collect::<Result<Vec<Value>>>()?;
-    let pooled = results.join(pooled::PAGE);
-    let pooled = match pooled.is_file() {
-        true => text_files::read(&pooled)?,
-        false => String::new(),
-    };
-    let pooled = Value::from_safe_string(markdown::html(&pooled, 1));
-    render(include_str!("assets/index.html"), STYLE, &[SCRIPT], context! { runs, pooled })
+    render(include_str!("assets/index.html"), STYLE, &[SCRIPT], context! { runs })
 }
 
 /// The folders of all runs that have a report, the newest first.

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod pooling;
 mod properties;
 mod simulations;
 

@@ -1,13 +1,11 @@
-//! `rpc-bench compare`: two runs, of two commits or two machines; or all kept runs, pooled.
+//! `rpc-bench compare`: two runs, of two commits or two machines; or all kept runs side by side.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use bench_analysis::two_runs::{Both, Measured, between};
 use bench_model::results::RunFolder;
-use bench_report::pooled::Unreadable;
-use bench_report::{compare, pooled};
-use bench_system::text_files::write;
+use bench_report::{all_runs, compare};
 
 /// Which runs.
 #[derive(clap::Args)]
@@ -18,12 +16,9 @@ pub struct Args {
     /// The run after.
     #[arg(required_unless_present = "all")]
     after: Option<PathBuf>,
-    /// Instead list each ratio of every kept run and pool those of the same servers and settings.
+    /// Instead list each ratio of every kept run, and the range on each processor.
     #[arg(long, conflicts_with_all = ["before", "after", "reference"])]
     all: bool,
-    /// Write what --all prints into the folder of runs, as pooled.md, and as pooled.json, which pages quote.
-    #[arg(long, requires = "all")]
-    write: bool,
     /// The server to hold the others against; the second run's ceiling, or its baseline, where left out.
     #[arg(long, value_name = "SERVER")]
     reference: Option<String>,
@@ -32,7 +27,7 @@ pub struct Args {
 /// Prints the comparison as Markdown.
 pub fn compare(results: &Path, args: &Args) -> Result<bool> {
     let (Some(before), Some(after)) = (&args.before, &args.after) else {
-        return all(results, args.write);
+        return all(results);
     };
     ensure_two(before, after)?;
     let [before, after] = [RunFolder::open_to_read(before)?, RunFolder::open_to_read(after)?];
@@ -42,18 +37,11 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
     super::print(compare::markdown(runs, &between))
 }
 
-/// Prints what all kept runs show together.
-fn all(results: &Path, is_kept: bool) -> Result<bool> {
-    let pooled = pooled::load(results)?;
-    super::print(pooled::markdown(&pooled))?;
-    for Unreadable { run, reason } in &pooled.unreadable {
-        bench_system::note!("left out: {run}: {reason}");
-    }
-    if is_kept {
-        for (name, text) in pooled::files(&pooled)? {
-            write(results.join(name), &text)?;
-        }
-    }
+/// Prints the ratios of all kept runs.
+fn all(results: &Path) -> Result<bool> {
+    let all = all_runs::load(results)?;
+    super::print(all_runs::markdown(&all))?;
+    all.unreadable.iter().for_each(|run| bench_system::note!("left out: {run}"));
     Ok(true)
 }
 

@@ -12,7 +12,6 @@ pub mod init;
 pub mod manual;
 pub mod pack;
 pub mod record;
-pub mod reference;
 pub mod report;
 pub mod run;
 pub mod send;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use bench_model::results::RunFolder;
 use bench_report::export::{Format, export};
-use bench_report::{Run, headline_in, pooled};
+use bench_report::{Run, all_runs, headline_in};
 
 use super::say_found;
 
@@ -17,7 +17,7 @@ pub struct Args {
     /// Print its figures in a format that another tool reads, and write nothing.
     #[arg(long)]
     format: Option<Format>,
-    /// Show it by the [[view]] tables of this file, which the run's folder keeps; see docs/QUESTIONS.md.
+    /// Show it by the [[view]] tables of this file, which the run's folder keeps; see docs/USING.md.
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     views: Option<PathBuf>,
 }
@@ -55,8 +55,8 @@ fn has_cells(run: &Run) -> Result<()> {
 /// Prints how a campaign's run stands to the kept ones. It is no part of its report, which needs nothing but its
 /// folder.
 pub(super) fn print_agreement(folder: &RunFolder, results: &Path) {
-    match pooled::next_to_kept(folder, results) {
-        Ok(Some(found)) => bench_system::say!("\n{}", pooled::agreement_words(&found)),
+    match all_runs::next_to_kept(folder, results) {
+        Ok(Some(found)) => bench_system::say!("\n{}", found.trim_end()),
         Ok(None) => {}
         Err(error) => bench_system::note!("not compared with the kept runs: {error:#}"),
     }

@@ -78,13 +78,13 @@ pub struct Args {
     /// Take the servers as they are built there already, such as by the tests.
     #[arg(long, requires = "profile")]
     no_build: bool,
-    /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/MANY-HOSTS.md.
+    /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/HOSTS.md.
     #[arg(long, value_name = "POOL", conflicts_with = "resume")]
     hosts: Option<String>,
     /// The address of this machine that servers listen on for them, in place of the pool's.
     #[arg(long, value_name = "ADDR", requires = "hosts")]
     listen: Option<IpAddr>,
-    /// Show progress and samples to Prometheus at this address while the run goes on; see docs/WATCH.md. Port 0 takes
+    /// Show progress and samples to Prometheus at this address while the run goes on; see docs/HOSTS.md. Port 0 takes
     /// any free port.
     #[arg(long, value_name = "ADDR")]
     prometheus: Option<SocketAddr>,

@@ -1,78 +1,41 @@
-//! `rpc-bench splice`: works out again all that README.md and docs/*.md quote of runs, and finds figures there that no
-//! run stands behind.
+//! `rpc-bench splice`: writes the blocks of README.md, docs/*.md and results/README.md again that show runs.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use bench_report::pages::{self, Page, Sources};
-use bench_report::pooled;
-use bench_system::text_files::write;
+use bench_report::pages::{self, Difference, Sources};
+use bench_system::text_files;
 
 /// Whether to change anything.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Change nothing; say which figures are not what their runs give.
+    /// Change nothing; say which blocks are not what their runs give.
     #[arg(long)]
     check: bool,
 }
 
-/// Renews or checks each page. Figures that are bound to no run are found either way; a person must bind them.
+/// Renews or checks each page.
 pub fn splice(results: &Path, args: &Args) -> Result<bool> {
     let root = Path::new(".");
-    let sources = Sources::new(results, root);
-    let mut all_well = pooled_is_current(results, args.check)?;
+    let mut sources = Sources::new(results)?;
+    let mut is_current = true;
     for path in pages::paths(root)? {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        let page = Page::read(&path)?;
-        let spliced = pages::splice(&page, &sources).with_context(|| shown.clone())?;
-        let found = pages::unbound(&spliced.page).with_context(|| shown.clone())?;
-        for of_line in found.chunk_by(|a, b| a.line == b.line) {
-            all_well = false;
-            let figures: Vec<&str> = of_line.iter().map(|unbound| unbound.figure.as_str()).collect();
-            bench_system::say!(
-                "{shown}:{}: bound to no run: {}. Quote a run (docs/METHODOLOGY.md, Figures on pages) or say <!-- not \
-                 measured: why -->",
-                of_line[0].line,
-                figures.join("; ")
-            );
-        }
-        let replaced = if args.check { "replace" } else { "replaced" };
-        for pages::Difference { line, printed, recomputed } in &spliced.differences {
+        let text = text_files::read(&path)?;
+        let (spliced, differences) =
+            pages::splice(&text, pages::to_results(&path), &mut sources).with_context(|| shown.clone())?;
+        for Difference { line, printed, recomputed } in &differences {
+            let replaced = if args.check { "replace" } else { "replaced" };
             bench_system::say!("{shown}:{line}: {replaced} {printed:?} by {recomputed:?}");
         }
         if args.check {
-            all_well &= spliced.differences.is_empty();
-        } else if spliced.page != page {
-            spliced.page.write(&path)?;
+            is_current &= differences.is_empty();
+        } else if spliced != text {
+            text_files::write(&path, &spliced)?;
         }
     }
-    if !all_well {
-        bench_system::say!("The pages don't agree with their runs; `just splice` renews what is quoted.");
+    if !is_current {
+        bench_system::say!("The pages don't agree with their runs; renew them with: just splice");
     }
-    Ok(all_well)
-}
-
-/// Whether what was pooled is what the kept runs give now, where it was written at all. Renewing a page writes it again
-/// first.
-fn pooled_is_current(results: &Path, check: bool) -> Result<bool> {
-    if !results.join(pooled::DATA).is_file() {
-        return Ok(true);
-    }
-    let mut current = true;
-    for (name, text) in pooled::files(&pooled::load(results)?)? {
-        let path = results.join(name);
-        let kept = std::fs::read_to_string(&path).unwrap_or_default();
-        if kept == text {
-            continue;
-        }
-        let shown = path.display();
-        if check {
-            bench_system::say!("{shown} is not what the kept runs give; run: just compare --all --write");
-            current = false;
-        } else {
-            write(&path, &text)?;
-            bench_system::say!("{shown} is written again from the kept runs");
-        }
-    }
-    Ok(current)
+    Ok(is_current)
 }

@@ -1,4 +1,4 @@
-//! The first screen of a report and of the README: few sentences, all short, and one table that says what the run
+//! The first screen of a report: few sentences, all short, and one table that says what the run
 //! measured.
 
 use std::path::{Path, PathBuf};
@@ -184,15 +184,6 @@ fn another_server_that_is_ahead_is_named_as_such() {
             format!("**Least memory for a connection: actix-web; for getBalance, jsonrpc-core {words}.**");
         assert!(of(legacy).contains(&said), "{said}: {}", of(legacy));
     }
-}
-
-#[test]
-fn the_readme_is_short_and_begins_with_the_answer() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    assert!(readme.lines().count() <= 100, "{} lines", readme.lines().count());
-    let answer = readme.find("<!-- answer of pooled").unwrap();
-    let which = readme.find("**Which one?**").unwrap();
-    assert!(readme[..which].lines().count() < 15 && readme[..answer].lines().count() < 25);
 }
 
 /// What an answer says that no campaign measures, or only some do, is so: of other methods than the two, and of

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
+mod all_runs;
 mod answer;
 mod charts;
 mod curves;
@@ -17,12 +18,10 @@ mod open_loop;
 mod original;
 mod own_campaigns;
 mod planted;
-mod pooled;
 mod read_only;
 #[path = "../../../bench-report/tests/shared/samples.rs"]
 mod samples;
 mod schema;
-mod several_runs;
 mod soak;
 mod stages;
 mod summary;

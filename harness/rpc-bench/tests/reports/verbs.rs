@@ -59,7 +59,7 @@ fn a_list_of_runs_replaces_no_other_page() {
 }
 
 #[test]
-fn a_users_own_run_is_not_pooled() {
+fn a_users_own_run_is_not_listed() {
     let results = one_run();
     let git = |args: &[&str]| {
         let git = Command::new("git").arg("-C").arg(results.path()).args(args).output().unwrap();
@@ -70,7 +70,9 @@ fn a_users_own_run_is_not_pooled() {
     let (kept, own) = (results.path().join("run"), results.path().join("own"));
     fs::create_dir(&own).unwrap();
     fs::copy(kept.join("run.tar.xz"), own.join("run.tar.xz")).unwrap();
-    assert_eq!(bench_report::pooled::load(results.path()).unwrap().runs, ["run"]);
+    let listed = bench(results.path(), &["compare", "--all"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.contains(" / legacy ") && !listed.contains("| 2 runs"), "{listed}");
 }
 
 #[test]

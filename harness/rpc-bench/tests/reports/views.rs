@@ -15,9 +15,9 @@ use serde_json::Value;
 use crate::observed::{cells, folder, observe_planned, section};
 use crate::samples::{conditions, sample};
 
-/// The campaign that docs/QUESTIONS.md shows.
+/// The campaign that docs/USING.md shows.
 fn example() -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/QUESTIONS.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/USING.md");
     let page = std::fs::read_to_string(page).unwrap();
     page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
 }

@@ -1,6 +1,6 @@
 //! How often a search is wrong where the truth is known, what it costs, and that it always ends. Seeded, so that what
 //! passes once passes always. `cargo test --package bench-report --test search -- --nocapture table` prints the table
-//! that docs/EVIDENCE.md quotes.
+//! that docs/METHODOLOGY.md quotes.
 
 use bench_analysis::search::Judgement;
 use bench_analysis::slo::{Ending, Goal, RateLoad, Rules, Search, grid};
@@ -84,8 +84,8 @@ fn the_table_of_error_rates() {
         table.push_str(&tally.row(name));
         table.push('\n');
     }
-    let page = include_str!("../../../../../docs/EVIDENCE.md");
-    assert!(page.contains(&table), "docs/EVIDENCE.md must have this table:\n{table}");
+    let page = include_str!("../../../../../docs/METHODOLOGY.md");
+    assert!(page.contains(&table), "docs/METHODOLOGY.md must have this table:\n{table}");
     let [sharp, two, five, _, rare, often] = kinds.map(|(_, tally)| tally);
     assert_eq!((sharp.missed, sharp.answered), (0, SEARCHES), "{}", sharp.row("sharp end"));
     assert_eq!((two.far_off, five.far_off), (0, 0));

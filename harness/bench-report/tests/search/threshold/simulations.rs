@@ -1,6 +1,6 @@
 //! How often a search is wrong where the truth is known, what it costs, and that it always ends. Seeded, so that what
 //! passes once passes always. `cargo test --package bench-report --test search -- --nocapture table` prints the table
-//! that docs/EVIDENCE.md quotes.
+//! that docs/METHODOLOGY.md quotes.
 
 use bench_analysis::search::Judgement;
 use bench_analysis::threshold::{Ending, Rules, Search, grid};

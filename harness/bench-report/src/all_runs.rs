@@ -1,0 +1,186 @@
+//! All kept runs side by side: of each campaign a table for each figure and load, with a row for each run, and from the
+//! lowest to the highest ratio on each processor.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::Run;
+use super::answer::short;
+use super::columns::Columns;
+use super::format::{available, bullets, counted, dash, ratio, spanned};
+use bench_analysis::{Comparison, JUDGED};
+use bench_model::config::{Environment, Placement, Pool};
+use bench_model::load::at;
+use bench_model::results::{RunFolder, kept};
+use bench_stats::Estimate;
+
+/// What is compared, in the order of [`JUDGED`].
+const FIGURES: [&str; JUDGED.len()] = ["requests/s", "CPU per request"];
+
+/// The ratios of a kept run.
+#[derive(Debug)]
+struct KeptRun {
+    name: String,
+    /// What two runs must share for their ratios to be of the same thing.
+    setting: (String, Environment, u32, Option<Pool>),
+    day: String,
+    processor: String,
+    commit: Option<String>,
+    /// By figure and load, then by both servers: `actix / legacy`.
+    ratios: BTreeMap<String, BTreeMap<String, Estimate>>,
+}
+
+/// What all kept runs show.
+#[derive(Debug)]
+pub struct AllRuns {
+    runs: Vec<KeptRun>,
+    /// Runs that can't be read, each with the reason.
+    pub unreadable: Vec<String>,
+}
+
+/// Reads every kept run of a folder of runs ([`kept`]) that compares servers.
+///
+/// # Errors
+/// The folder can't be read.
+pub fn load(results: &Path) -> Result<AllRuns> {
+    let mut all = AllRuns { runs: Vec::new(), unreadable: Vec::new() };
+    for folder in kept(results)?.into_iter().map(RunFolder).filter(RunFolder::is_run) {
+        match RunFolder::open(&folder.0).and_then(|folder| KeptRun::read(&folder)) {
+            Ok(run) => all.runs.extend((!run.ratios.is_empty()).then_some(run)),
+            Err(error) => {
+                all.unreadable.push(format!("{}: {error:#}", folder.name()).replace('\n', " "));
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl KeptRun {
+    fn read(folder: &RunFolder) -> Result<Self> {
+        let run = Run::load(folder)?;
+        let campaign = &run.plan.campaign;
+        let mut ratios: BTreeMap<String, BTreeMap<String, Estimate>> = BTreeMap::new();
+        for part in run.parts() {
+            let is_duet = part.plan.campaign.environment.placement == Placement::Duet;
+            let pairs = part.summary.comparisons.iter();
+            let over_baseline =
+                |pair: &&Comparison| campaign.baseline.as_ref().is_none_or(|baseline| *baseline == pair.over);
+            for pair in pairs.filter(over_baseline) {
+                let place = at(&pair.workload, pair.level);
+                // The kernel divides a duet's core, so it has no rates.
+                for (figure, finding) in
+                    FIGURES.iter().zip([&pair.rate, &pair.cpu]).skip(usize::from(is_duet))
+                {
+                    let how = if is_duet { ", side by side" } else { "" };
+                    let of = ratios.entry(format!("{figure}{how}, {place}")).or_default();
+                    of.insert(format!("{} / {}", pair.server, pair.over), finding.ratio);
+                }
+            }
+        }
+        let (environment, pool) = (campaign.environment.clone(), run.plan.hosts.clone());
+        let host = &run.conditions.host;
+        let started_at = &run.conditions.started_at;
+        Ok(Self {
+            setting: (campaign.name.clone(), environment, run.plan.threads, pool),
+            day: started_at.get(..10).unwrap_or(started_at).to_owned(),
+            processor: host.processor_name(),
+            commit: host.commit.clone(),
+            name: run.name,
+            ratios,
+        })
+    }
+}
+
+/// Every table.
+pub fn markdown(all: &AllRuns) -> String {
+    let settings = super::format::distinct(all.runs.iter().map(|run| &run.setting));
+    let tables = settings.into_iter().flat_map(|setting| {
+        let runs: Vec<&KeptRun> = all.runs.iter().filter(|run| run.setting == *setting).collect();
+        let places: BTreeSet<&String> = runs.iter().flat_map(|run| run.ratios.keys()).collect();
+        let (campaign, environment, threads, _) = setting;
+        let title = format!("{campaign}, tuning {}, {threads} threads", environment.tuning.flag());
+        let table = move |place: &String| format!("\n## {title}: {place}\n\n{}", table(&runs, place));
+        places.into_iter().map(table).collect::<Vec<_>>()
+    });
+    let unread = match bullets(all.unreadable.iter().cloned()) {
+        unread if unread.is_empty() => unread,
+        unread => format!("\n## Not read\n\n{unread}"),
+    };
+    format!(
+        "# All kept runs\n\nOf each ratio the value and its 95 % interval. An interval is of its run alone: another \
+         run, of another build or on another processor, may lie outside.\n{}{unread}",
+        tables.collect::<String>()
+    )
+}
+
+/// A row for each run that has the figure, by processor, and where a processor has several runs their range.
+fn table(runs: &[&KeptRun], place: &str) -> String {
+    let mut runs: Vec<&KeptRun> = runs.iter().copied().filter(|run| run.ratios.contains_key(place)).collect();
+    runs.sort_by_key(|run| (&run.processor, &run.name));
+    let pairs: BTreeSet<&String> = runs.iter().flat_map(|run| run.ratios[place].keys()).collect();
+    let of = |run: &KeptRun, pair: &String| run.ratios[place].get(pair).copied();
+    let mut rows = Vec::new();
+    for on in runs.chunk_by(|a, b| a.processor == b.processor) {
+        let processor = short(&on[0].processor);
+        for run in on {
+            let first = [processor.clone(), run.day.clone(), available(run.commit.as_ref())];
+            let ratios = pairs.iter().map(|pair| dash(of(run, pair), ratio));
+            rows.push(first.into_iter().chain(ratios).collect::<Vec<String>>());
+        }
+        if on.len() > 1 {
+            let range = |pair: &&String| {
+                let values: Vec<f64> = on.iter().filter_map(|run| Some(of(run, pair)?.value)).collect();
+                let ends =
+                    values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
+                dash(ends, |ends| format!("**{}**", spanned(ends, |value| format!("{value:.2}"))))
+            };
+            let first = [format!("**{processor}**"), counted(on.len() as u64, "run"), String::new()];
+            rows.push(first.into_iter().chain(pairs.iter().map(range)).collect());
+        }
+    }
+    let headers = ["processor", "date", "commit"].into_iter().chain(pairs.iter().map(|pair| pair.as_str()));
+    Columns::written(&headers.collect::<Vec<_>>(), 3, rows).markdown()
+}
+
+/// How a run stands to the kept runs of the same campaign, settings and processor: in which ratios its interval lies
+/// outside of all of theirs. None where no such run is kept.
+///
+/// # Errors
+/// A run can't be read.
+pub fn next_to_kept(folder: &RunFolder, results: &Path) -> Result<Option<String>> {
+    let own = KeptRun::read(folder)?;
+    let mut others = Vec::new();
+    for other in kept(results)?.into_iter().map(RunFolder) {
+        if other.is_run()
+            && other.name() != own.name
+            && other.name().ends_with(&format!("Z-{}", own.setting.0))
+        {
+            // One that can't be read is named by `compare --all`, and is no fault of this run.
+            others.extend(RunFolder::open(&other.0).and_then(|other| KeptRun::read(&other)).ok());
+        }
+    }
+    others.retain(|other| other.setting == own.setting && other.processor == own.processor);
+    let (mut compared, mut differs) = (0_u64, Vec::new());
+    for (place, pairs) in &own.ratios {
+        for (pair, here) in pairs {
+            let there = others.iter().filter_map(|other| other.ratios.get(place)?.get(pair)?.interval);
+            let there = there.reduce(|(low, high), other| (low.min(other.0), high.max(other.1)));
+            let Some((there, (low, high))) = there.zip(here.interval) else { continue };
+            compared += 1;
+            if high < there.0 || there.1 < low {
+                let range = spanned(there, |value| format!("{value:.2}"));
+                differs.push(format!("{place}, {pair}: {} here, {range} there", ratio(*here)));
+            }
+        }
+    }
+    let runs = counted(others.len() as u64, "kept run");
+    Ok((compared > 0).then(|| match differs.as_slice() {
+        [] => format!("{runs} on this processor, {compared} ratios: all agree with this run.\n"),
+        some => {
+            let (of, lines) = (some.len(), bullets(differs.iter().cloned()));
+            format!("This run differs from {runs} on this processor in {of} of {compared} ratios:\n\n{lines}")
+        }
+    }))
+}
