@@ -1,20 +1,17 @@
-//! Which server for whom: what servers are compared by, who is best in it, and what follows for each kind of user.
-//!
-//! A row is one measured quantity over all servers. The recommendations follow from the rows by [`RULES`] and by
-//! nothing else.
+//! What a reader sees first: what servers are compared by, and who is best in it. A row is one measured quantity over
+//! all servers.
 
 use super::verdict::Better;
 use bench_stats::Estimate;
-
-/// Most prices that are given for one server.
-const MOST_PRICES: usize = 2;
 
 /// What servers are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     /// Successful requests a second.
     Rate,
-    /// Server CPU time for a request, over the baseline's.
+    /// Server CPU time for a request at a rate that is the same for all servers, over the baseline's.
+    CpuAtRate,
+    /// The same as fast as answers come, over the baseline's.
     Cpu,
     /// 99th percentile of latency, in microseconds.
     P99,
@@ -27,8 +24,6 @@ pub enum Topic {
     Recovery,
     /// The rate that meets a service level, in requests a second.
     Sustained,
-    /// Memory for a connection, in bytes.
-    ConnectionMemory,
     /// Connections without a failed or late request.
     Connections,
 }
@@ -38,9 +33,7 @@ impl Topic {
     pub const fn better(self) -> Better {
         match self {
             Self::Rate | Self::AnsweredUnderLoad | Self::Sustained | Self::Connections => Better::More,
-            Self::Cpu | Self::P99 | Self::P99NextToHeavy | Self::Recovery | Self::ConnectionMemory => {
-                Better::Less
-            }
+            Self::CpuAtRate | Self::Cpu | Self::P99 | Self::P99NextToHeavy | Self::Recovery => Better::Less,
         }
     }
 }
@@ -79,6 +72,9 @@ pub struct AnswerRow {
     pub request: String,
     /// The conditions: `at 125 connections`; may be empty.
     pub at: String,
+    /// What the baseline has itself, where servers are compared by their ratio to it: requests a second, or
+    /// microseconds.
+    pub one: Option<f64>,
     /// By server, in the order of [`Answer::servers`]; none where it was not measured.
     pub values: Vec<Option<Value>>,
     /// Servers that were compared with each other and not by way of the baseline.
@@ -125,6 +121,13 @@ impl AnswerRow {
         is_less == (self.topic.better() == Better::Less)
     }
 
+    /// Whether no server differs from the baseline by more than a margin: every interval lies within it.
+    pub fn is_equal_within(&self, margin: f64) -> bool {
+        let within = |(low, high)| low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin;
+        self.one.is_some()
+            && self.values.iter().flatten().all(|value| value.compared.interval.is_some_and(within))
+    }
+
     /// Whether a server's difference from the baseline is resolved; true of the baseline itself, and where one of both
     /// was not measured.
     pub fn is_resolved(&self, server: usize, baseline: usize) -> bool {
@@ -139,59 +142,6 @@ impl AnswerRow {
         let is_less = own.compared.value < over.compared.value;
         own.differs(&over).then_some(is_less == (self.topic.better() == Better::Less))
     }
-
-    /// By what factor a server is surely behind another.
-    fn factor_behind(&self, server: usize, other: usize) -> Option<f64> {
-        let (own, better) = self.values[server].zip(self.values[other])?;
-        let ratio = own.compared.value / better.compared.value;
-        own.differs(&better).then_some(ratio.max(1.0 / ratio))
-    }
-}
-
-/// A kind of user, and what decides for it.
-#[derive(Debug, Clone, Copy)]
-pub struct Rule {
-    /// What the user wants.
-    pub wants: &'static str,
-    /// What decides: the first of these that was measured.
-    pub decides: &'static [Topic],
-    /// What is missing where none of them was measured, and the campaign that measures it.
-    pub measured_by: (&'static str, &'static str),
-}
-
-/// The kinds of users, in the order in which they are shown.
-pub const RULES: [Rule; 3] = [
-    Rule {
-        wants: "Least CPU per request",
-        decides: &[Topic::Cpu, Topic::Rate],
-        measured_by: ("CPU per request", "quick"),
-    },
-    Rule {
-        wants: "Steady p99 next to heavy requests",
-        decides: &[Topic::P99NextToHeavy],
-        measured_by: ("p99 next to heavy requests", "isolation"),
-    },
-    Rule {
-        wants: "Least memory for a connection",
-        decides: &[Topic::ConnectionMemory],
-        measured_by: ("memory for a connection", "quick"),
-    },
-];
-
-/// What a kind of user should choose.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recommendation {
-    /// What the user wants.
-    pub wants: &'static str,
-    /// What decided; none where it was not measured.
-    pub decided_by: Option<Topic>,
-    /// The rows that decided, and in each the servers that are best. One entry with all rows where the same servers are
-    /// best in all of them; else an entry for each row. Empty where nothing differs.
-    pub best: Vec<(Vec<usize>, Vec<usize>)>,
-    /// The rows in which the recommended server is furthest behind the best, worst first: the price.
-    pub price: Vec<usize>,
-    /// What is missing where nothing decided, and the campaign that measures it.
-    pub measured_by: (&'static str, &'static str),
 }
 
 /// What a reader sees first.
@@ -201,47 +151,12 @@ pub struct Answer {
     pub servers: Vec<String>,
     /// The place of the server that the others are compared with.
     pub baseline: usize,
+    /// The largest difference that does not matter: 0.02 for 2 %.
+    pub margin: f64,
+    /// Whether CPU time, and p99 at a rate, are of two servers at the same time on one core.
+    pub is_of_duets: bool,
     /// What was measured.
     pub rows: Vec<AnswerRow>,
-}
-
-impl Answer {
-    /// One for each rule.
-    pub fn recommendations(&self) -> Vec<Recommendation> {
-        RULES.iter().map(|rule| self.recommend(rule)).collect()
-    }
-
-    fn recommend(&self, rule: &Rule) -> Recommendation {
-        let measured = |topic: &&Topic| self.rows.iter().any(|row| row.topic == **topic);
-        let decided_by = rule.decides.iter().find(measured).copied();
-        let rows = self.rows.iter().enumerate().filter(|(_, row)| Some(row.topic) == decided_by);
-        let by_row: Vec<(usize, Vec<usize>)> =
-            rows.map(|(place, row)| (place, row.best())).filter(|(_, best)| !best.is_empty()).collect();
-        let in_all = |server: &usize| by_row.iter().all(|(_, best)| best.contains(server));
-        let common: Vec<usize> = (0..self.servers.len()).filter(in_all).collect();
-        let best = match (by_row.is_empty(), common.is_empty()) {
-            (true, _) => Vec::new(),
-            (false, true) => by_row.into_iter().map(|(row, best)| (vec![row], best)).collect(),
-            (false, false) => vec![(by_row.into_iter().map(|(row, _)| row).collect(), common)],
-        };
-        let price = match best.as_slice() {
-            [(_, servers)] if servers.len() == 1 => self.price(decided_by, servers[0]),
-            _ => Vec::new(),
-        };
-        Recommendation { wants: rule.wants, decided_by, best, price, measured_by: rule.measured_by }
-    }
-
-    /// The rows in which a server is surely worse than the best, by the largest factors.
-    fn price(&self, decided_by: Option<Topic>, server: usize) -> Vec<usize> {
-        let factor = |row: &AnswerRow| {
-            let better = row.best().first().copied()?;
-            row.factor_behind(server, better).filter(|_| Some(row.topic) != decided_by)
-        };
-        let behind = self.rows.iter().enumerate().filter_map(|(place, row)| Some((place, factor(row)?)));
-        let mut behind: Vec<(usize, f64)> = behind.collect();
-        behind.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        behind.into_iter().map(|(place, _)| place).take(MOST_PRICES).collect()
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::slice;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -45,6 +46,8 @@ pub struct Limits<'a> {
     pub folder: Option<&'a Path>,
     /// Whether it gets none of the variables that name a proxy: a load goes to its address.
     pub without_proxies: bool,
+    /// Whether its placement's core is left to others: it runs on the other cores, where there are any.
+    pub elsewhere: bool,
 }
 
 /// The variables that name a proxy, in small letters; programs read them in capitals too.
@@ -65,6 +68,17 @@ pub struct Output<'a> {
     pub stderr: &'a Path,
 }
 
+/// The core that processes of a placement share, the last one; or all cores but that one, where there are any.
+fn processors(elsewhere: bool) -> Result<CpuSet> {
+    let may_use = host::may_use();
+    let unknown = "placement on one core: it is not known which processors the harness may use";
+    let (last, others) = may_use.split_last().context(unknown)?;
+    let chosen = if elsewhere && !others.is_empty() { others } else { slice::from_ref(last) };
+    let mut set = CpuSet::new();
+    chosen.iter().for_each(|processor| set.set(*processor));
+    Ok(set)
+}
+
 impl Owned {
     /// Starts a program. It gets a process group of its own, so that Ctrl-C in a terminal reaches the harness alone,
     /// and dies with the harness even where that is killed. Its placement holds from its first instruction, so that a
@@ -81,17 +95,9 @@ impl Owned {
         placement: Placement,
         limits: Limits<'_>,
     ) -> Result<Self> {
-        let Limits { open_files, niceness, network, group, folder, without_proxies } = limits;
+        let Limits { open_files, niceness, network, group, folder, elsewhere, without_proxies } = limits;
         let entrances = group.map_or_else(|| Ok(Vec::new()), Cgroup::entrances)?;
-        let mut only = None;
-        if placement != Placement::Free {
-            let last = host::last_processor();
-            let unknown = "placement on one core: it is not known which processors the harness may use";
-            let processor = last.context(unknown)?;
-            let mut set = CpuSet::new();
-            set.set(processor);
-            only = Some((processor, set));
-        }
+        let only = (placement != Placement::Free).then(|| processors(elsewhere)).transpose()?;
         let create =
             |path: &Path| File::create(path).with_context(|| format!("can't create {}", path.display()));
         let stdout = output.stdout.map_or(Ok(Stdio::piped()), |path| create(path).map(Stdio::from))?;
@@ -127,7 +133,7 @@ impl Owned {
                 if niceness > 0 {
                     setpriority_process(None, niceness.into())?;
                 }
-                if let Some((_, set)) = &only {
+                if let Some(set) = &only {
                     sched_setaffinity(None, set)?;
                 }
                 if let Some(network) = network {
@@ -139,7 +145,7 @@ impl Owned {
             });
         }
         let child = command.spawn().with_context(|| {
-            let place = only.map_or_else(String::new, |(processor, _)| format!(" on processor {processor}"));
+            let place = if only.is_some() { " on the processors of its placement" } else { "" };
             format!("can't start {}{place}", program.display())
         })?;
         children().running.insert(child.id());
@@ -316,6 +322,23 @@ mod tests {
         assert_eq!(processors(&pinned.pid().to_string()), host::last_processor().unwrap().to_string());
         assert_eq!(processors(&free.pid().to_string()), before);
         assert_eq!(processors("self"), before);
+    }
+
+    #[test]
+    fn elsewhere_is_every_core_but_the_shared_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
+        let (program, limits) = (Path::new("/bin/sleep"), Limits { elsewhere: true, ..Limits::default() });
+        let on = |placement| {
+            let child = Owned::spawn_with(program, &["60".to_owned()], &output, placement, limits).unwrap();
+            processors(&child.pid().to_string())
+        };
+        let shared = host::last_processor().unwrap().to_string();
+        assert_eq!(on(Placement::Free), processors("self"));
+        match host::cores() {
+            1 => assert_eq!(on(Placement::Duet), shared),
+            _ => assert!(!on(Placement::Duet).split([',', '-']).any(|processor| processor == shared)),
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::config::layouts::{can_be_drawn, in_layout};
-use crate::config::{Campaign, Environment, Placement, Pool, Server};
+use crate::config::{Campaign, Duets, Environment, Placement, Pool, Server};
 use crate::load::{Client, Level, Load, LoadTool};
 use crate::workload::Workload;
 
@@ -45,7 +45,7 @@ pub struct Plan {
     /// Loads of an open loop that no load tool can send here, and were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out_rates: Vec<u32>,
-    /// The loads of an open loop, each with the tool that is to send it; empty in a campaign of closed loops.
+    /// The loads where some have a rate, each with the tool that is to send it; empty where all are closed loops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<Level>,
     /// The load hosts, where several put the load on together.
@@ -76,7 +76,7 @@ impl Plan {
         self.campaign.connections.iter().copied().filter(|count| !left_out(count)).collect()
     }
 
-    /// The loads that are measured: connection counts as the campaign orders them, or an open loop's rates.
+    /// The loads that are measured: connection counts as the campaign orders them, an open loop's rates, or both.
     pub fn levels(&self) -> Vec<Level> {
         if !self.rates.is_empty() {
             return self.rates.clone();
@@ -120,19 +120,29 @@ impl Plan {
     pub fn duets(&self) -> Option<Self> {
         let campaign = self.campaign.duet_campaign()?;
         let servers = self.servers.iter().filter(|server| campaign.servers.contains(&server.name));
-        Some(self.part(servers.cloned().collect(), campaign.clone()))
+        let mut rates: Vec<Level> = self.campaign.duets.iter().flat_map(Duets::rates).collect();
+        if !rates.is_empty() {
+            rates.splice(0..0, campaign.closed_loops(&campaign.connections));
+        }
+        Some(self.part_at(servers.cloned().collect(), campaign.clone(), rates))
     }
 
     /// The plan of a part of its run: a campaign of its own over these servers.
     #[must_use]
     pub fn part(&self, servers: Vec<Server>, campaign: Campaign) -> Self {
+        self.part_at(servers, campaign, Vec::new())
+    }
+
+    /// The same at these loads; where there are none, in the campaign's closed loops.
+    fn part_at(&self, servers: Vec<Server>, campaign: Campaign, rates: Vec<Level>) -> Self {
         let names = servers.iter().map(|server| server.name.clone()).collect();
         let campaign = Campaign { servers: names, ..campaign };
         let workloads = self.workloads.iter().filter(|workload| campaign.workloads.contains(&workload.name));
-        let mut trials = trials(&campaign);
+        let mut trials = if rates.is_empty() { trials(&campaign) } else { trials_at(&campaign, &rates) };
         layouts::draw(&campaign, &servers, &mut trials);
         Self {
             workloads: workloads.cloned().collect(),
+            rates,
             trials,
             campaign,
             servers,

@@ -47,7 +47,7 @@ pub fn so_far(run: &Run) -> String {
 fn result(run: &Run) -> String {
     let first = warnings(run)
         + &missing(run)
-        + &known(answer::of(run), "", |answer| answer::markdown(&answer, !is_before_sweep(run)))
+        + &known(answer::of(run), "", |answer| answer::markdown(&answer))
         + &reference::headline(run);
     for own in [views::headline, soak::headline] {
         let said = own(run);

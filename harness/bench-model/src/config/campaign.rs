@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::slice;
 
 use anyhow::{Result, ensure};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::layouts::Layouts;
@@ -151,12 +151,17 @@ pub(super) const fn default_connect_ms() -> u64 {
     10_000
 }
 
-/// How compared pairs are run side by side, after the sweep.
+/// How compared pairs are run side by side, before the sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Duets {
-    /// Connections to each of the two servers.
-    pub connections: u32,
+    /// Connections to each of the two servers in a closed loop: one number, or several.
+    #[serde(deserialize_with = "one_or_several")]
+    pub connections: Vec<u32>,
+    /// Requests a second to each of the two in an open loop, besides the closed ones: one number, or several. The
+    /// requests go over as many connections as the largest closed loop has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    pub rate: Vec<u32>,
     /// How often each pair is run at most.
     pub max_blocks: u32,
     /// How many minutes they may take; see [`Campaign::max_minutes`].
@@ -168,6 +173,29 @@ pub struct Duets {
     pub warmup_ms: u64,
     /// The measured window, in milliseconds.
     pub window_ms: u64,
+}
+
+/// A number, or those of a list.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Numbers {
+        One(u32),
+        Several(Vec<u32>),
+    }
+    Ok(match Numbers::deserialize(deserializer)? {
+        Numbers::One(number) => vec![number],
+        Numbers::Several(numbers) => numbers,
+    })
+}
+
+impl Duets {
+    /// The loads at a rate, by the load tool that says when a request was due.
+    pub fn rates(&self) -> impl Iterator<Item = Level> {
+        let connections = self.connections.iter().max().copied().unwrap_or_default();
+        let tool = LoadTool::RpcLoad;
+        self.rate.iter().map(move |rate| Level { connections, rate: Some(*rate), tool, ..Level::default() })
+    }
 }
 
 /// A bound on a ratio between two servers: the whole interval must lie within it.
@@ -260,7 +288,7 @@ impl Campaign {
         let compared = |name: &&String| comparisons.iter().any(|(a, b)| a == *name || b == *name);
         Some(Self {
             servers: self.servers.iter().filter(compared).cloned().collect(),
-            connections: vec![duets.connections],
+            connections: duets.connections.clone(),
             comparisons,
             max_blocks: duets.max_blocks,
             max_minutes: duets.max_minutes,
@@ -302,7 +330,8 @@ impl Campaign {
     pub fn tools(&self) -> impl Iterator<Item = LoadTool> {
         let closed = if self.has_closed_loop() { self.closed_loop_tools() } else { &[] };
         let open = self.open.iter().flat_map(|open| open.tools.iter().copied());
-        closed.iter().copied().chain(open)
+        let duets = self.duets.iter().flat_map(Duets::rates).map(|level| level.tool);
+        closed.iter().copied().chain(open).chain(duets)
     }
 
     /// The same with those of a background load and of a search for rates.

@@ -4,7 +4,8 @@ use std::slice;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Campaign, CampaignArm, PassRule, Placement, View};
+use super::open_loop::MOST_RATE;
+use super::{Campaign, CampaignArm, Duets, PassRule, Placement, View};
 use crate::field_checks::{distinct, known, within};
 
 /// The longest window, and that of a soak, in milliseconds.
@@ -56,6 +57,10 @@ impl Campaign {
         if let Some(duets) = self.duet_campaign() {
             ensure!(!duets.servers.is_empty(), "field duets: no servers are compared; name a baseline");
             duets.check().context("table [duets]")?;
+        }
+        for Duets { rate, .. } in self.duets.iter().filter(|duets| !duets.rate.is_empty()) {
+            distinct("duets.rate", rate)?;
+            rate.iter().try_for_each(|rate| within("duets.rate", u64::from(*rate), 1, MOST_RATE))?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
         for can in self.closed_loop_tools().iter().map(|tool| tool.can()) {

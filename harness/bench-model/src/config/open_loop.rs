@@ -10,7 +10,7 @@ use crate::field_checks::{distinct, within};
 use crate::load::{Level, LoadTool};
 
 /// The most that any rate may be, in requests a second.
-const MOST_RATE: u64 = 1_000_000;
+pub(super) const MOST_RATE: u64 = 1_000_000;
 
 /// The `[open]` table of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

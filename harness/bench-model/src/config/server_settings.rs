@@ -107,8 +107,9 @@ pub enum Placement {
     Free,
     /// Both share one core, because cores of one machine can disturb each other. Rates are those of one core.
     OneCore,
-    /// Two servers that are compared share one core with their load tools, at the same time: what disturbs one disturbs
-    /// the other as much (a duet, after Bulej and others, 2020). Rates are those of about half a core.
+    /// Two servers that are compared share one core at the same time: what disturbs one disturbs the other as much (a
+    /// duet, after Bulej and others, 2020). In a closed loop their load tools share it too, and rates are those of about
+    /// half a core. At a rate the load tools are on the other cores.
     Duet,
 }
 
@@ -118,7 +119,9 @@ impl Placement {
         match self {
             Self::Free => "server and load generator on all cores, as the kernel puts them",
             Self::OneCore => "server and load generator together on one core",
-            Self::Duet => "both servers and their load generators together on one core, at the same time",
+            Self::Duet => {
+                "both servers on one core at the same time, in a closed loop with their load generators"
+            }
         }
     }
 }

@@ -107,3 +107,44 @@ fn an_entry_is_known_by_what_its_subjects_have_in_common() {
         assert_eq!(labels::common_beginning(one, other), common, "{one} and {other}");
     }
 }
+
+/// One campaign has closed loops and rates of its duets, and each pair runs once in a block at each of them.
+#[test]
+fn duets_run_at_rates_as_well_as_in_closed_loops() {
+    let of = |duets: &str| {
+        let mut campaign = quick();
+        let text = format!("{duets}\nmax_blocks = 3\nprecision = \"1%\"\nwarmup_ms = 150\nwindow_ms = 500\n");
+        campaign.duets = Some(toml::from_str(&text).unwrap());
+        campaign.check()?;
+        let servers = ["legacy", "jsonrpsee", "actix", "axum"];
+        let servers = servers.map(|name| ConfigDir::of_repository().server(name).unwrap()).to_vec();
+        Ok::<Plan, anyhow::Error>(Plan { campaign, servers, ..Plan::default() }.duets().unwrap())
+    };
+    let closed = of("connections = 25").unwrap();
+    assert!(closed.rates.is_empty() && closed.levels() == closed.campaign.closed_loops(&[25]));
+    let both = of("connections = [10, 25]\nrate = 2000").unwrap();
+    let at = |connections, rate, tool| Level { connections, rate, tool, ..Level::default() };
+    let levels = [
+        at(10, None, LoadTool::Bombardier),
+        at(25, None, LoadTool::Bombardier),
+        at(25, Some(2_000), LoadTool::RpcLoad),
+    ];
+    assert_eq!(both.levels(), levels);
+    for level in levels {
+        for (server, over) in both.campaign.compared() {
+            let is_it = |trial: &&Trial| {
+                (trial.block, trial.level(), &*trial.workload) == (1, level, "getBlocks")
+                    && (&trial.server, trial.beside.as_ref()) == (&server, Some(&over))
+            };
+            assert_eq!(both.trials.iter().filter(is_it).count(), 1, "{server} {over} {level}");
+        }
+    }
+    assert!(both.campaign.duets.is_none());
+    let mut campaign = quick();
+    campaign.duets.as_mut().unwrap().rate = vec![2_000];
+    assert!(campaign.all_tools().any(|tool| tool == LoadTool::RpcLoad), "it is built before the run begins");
+    for wrong in ["rate = 0", "rate = [5, 5]", "rate = 2000000"] {
+        let error = format!("{:#}", of(&format!("connections = 25\n{wrong}")).unwrap_err());
+        assert!(error.contains("duets.rate") && error.lines().count() == 1, "{wrong}: {error}");
+    }
+}

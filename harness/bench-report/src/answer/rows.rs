@@ -9,7 +9,7 @@ use bench_model::config::Tuning;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::plan::short_labels;
-use bench_stats::Estimate;
+use bench_stats::{Estimate, median};
 
 /// What a run answers; none where it has no baseline, has a question of its own, or measured nothing that servers are
 /// compared by.
@@ -22,7 +22,9 @@ pub(crate) fn of(run: &Run) -> Option<Answer> {
         run.plan.compared().map(|server| (server.name.as_str(), server.label())).unzip();
     let baseline = names.iter().position(|name| Some(*name) == campaign.baseline.as_deref())?;
     let rows = rows(run, &names, baseline);
-    (!rows.is_empty()).then_some(Answer { servers: short_labels(&labels), baseline, rows })
+    let is_of_duets = run.duets.is_some() || sections::is_duet(run);
+    let (servers, margin) = (short_labels(&labels), campaign.margin.0);
+    (!rows.is_empty()).then_some(Answer { servers, baseline, margin, is_of_duets, rows })
 }
 
 /// What a run measured of these servers, by name: each row has values of two at least.
@@ -39,16 +41,12 @@ const FROM_DUE: &str = ", from the intended send";
 struct Place<'a> {
     workload: &'a str,
     level: Level,
-    /// Whether the workload has other such loads.
-    is_one_of_several: bool,
 }
 
 impl<'a> Place<'a> {
     fn of(run: &'a Run) -> Vec<Self> {
         let of = |workload: &'a String| {
-            let levels = run.plan.headline_levels(workload);
-            let is_one_of_several = levels.len() > 1;
-            levels.into_iter().map(move |level| Self { workload, level, is_one_of_several })
+            run.plan.headline_levels(workload).into_iter().map(move |level| Self { workload, level })
         };
         run.plan.campaign.workloads.iter().flat_map(of).collect()
     }
@@ -86,48 +84,28 @@ impl Measured<'_> {
         value: impl Fn(&str) -> Option<Value>,
     ) -> AnswerRow {
         let values = self.names.iter().map(|name| value(name)).collect();
-        AnswerRow { topic, request: request.to_owned(), at, values, direct: Vec::new() }
+        AnswerRow { topic, request: request.to_owned(), at, one: None, values, direct: Vec::new() }
     }
 
-    /// A row of a workload at a load. Where it has several, the load is part of what the row is about.
-    fn at_place(
-        &self,
-        topic: Topic,
-        place: &Place<'_>,
-        behind: &str,
-        value: impl Fn(&str) -> Option<Value>,
-    ) -> AnswerRow {
-        let at = at(place.level);
-        match place.is_one_of_several {
-            false => self.row(topic, place.workload, at + behind, value),
-            true => self.row(topic, &format!("{} {at}", place.workload), behind.to_owned(), value),
-        }
-    }
-
-    /// A closed loop: rates, CPU time, latency and memory at the headline's loads.
+    /// A closed loop: what a request costs at a usual rate and at saturation, requests a second at the headline's loads,
+    /// and p99 at the usual rate. The p99 of a saturated server says how many connections wait.
     fn sweep(&self) -> Vec<AnswerRow> {
-        if !self.run.has_sweep() || sections::is_duet(self.run) {
-            return self.cpu();
+        let mut rows = self.cpu();
+        if self.run.has_sweep() && !sections::is_duet(self.run) {
+            rows.extend(Place::of(self.run).iter().map(|place| self.rates(place)));
         }
-        let places = Place::of(self.run);
-        let rate = |place: &Place<'_>| {
-            self.at_place(Topic::Rate, place, "", |server| self.rate(server, place.workload, place.level))
-        };
-        let mut rows: Vec<AnswerRow> = places.iter().map(rate).collect();
-        rows.extend(self.cpu());
-        rows.extend(self.latency(""));
-        // At the headline's load there are trials enough for an interval.
-        let memory = |place: &Place<'_>| {
-            let Place { workload, level, .. } = *place;
-            let figure = Figure::ConnectionMemoryBytes;
-            // A group's memory that did not grow measures no connection, and least of all wins.
-            let resolved = |cell: &Cell| cell.figure(figure).filter(|estimate| estimate.value > 0.0);
-            let value = |server: &str| resolved(self.cell(server, workload, level)?).map(Value::of);
-            let at = format!("with {} in use", count(level.connections.into()));
-            self.row(Topic::ConnectionMemory, workload, at, value)
-        };
-        rows.extend(places.iter().map(memory));
+        if let Some(duets) = &self.run.duets {
+            let places = Place::of(duets).into_iter().filter(|place| place.level.rate.is_some());
+            rows.extend(places.map(|place| self.p99_of_duets(duets, &place)));
+        }
         rows
+    }
+
+    fn rates(&self, place: &Place<'_>) -> AnswerRow {
+        let Place { workload, level } = *place;
+        let row = self.row(Topic::Rate, workload, at(level), |server| self.rate(server, workload, level));
+        let one = baseline_value(&row, self.names, self.baseline);
+        AnswerRow { one, ..row }
     }
 
     fn cell(&self, server: &str, workload: &str, level: Level) -> Option<&Cell> {
@@ -160,14 +138,17 @@ impl Measured<'_> {
         }
     }
 
-    /// From duets where the run has them: they are sharper.
+    /// From duets where the run has them: they are sharper. Rates come first.
     fn cpu(&self) -> Vec<AnswerRow> {
         let run = self.run.duets.as_deref().unwrap_or(self.run);
-        Place::of(run).iter().map(|place| self.cpu_at(run, place)).collect()
+        let mut places = Place::of(run);
+        places.sort_by_key(|place| place.level.rate.is_none());
+        places.iter().map(|place| self.cpu_at(run, place)).collect()
     }
 
     fn cpu_at(&self, run: &Run, place: &Place<'_>) -> AnswerRow {
-        let Place { workload, level, .. } = *place;
+        let Place { workload, level } = *place;
+        let topic = if level.rate.is_some() { Topic::CpuAtRate } else { Topic::Cpu };
         let value = |server: &str| {
             self.compared(run, server, workload, level, |pair| Some(pair.cpu.ratio)).map(Value::of)
         };
@@ -177,7 +158,32 @@ impl Measured<'_> {
             let is_it = (&*pair.workload, pair.level) == (workload, level) && pair.over != self.baseline;
             is_it.then_some(Direct { server, over, ratio: pair.cpu.ratio })
         });
-        AnswerRow { direct: direct.collect(), ..self.at_place(Topic::Cpu, place, "", value) }
+        let at = match (sections::is_duet(run), level.rate) {
+            // Four processes share the core, and none of them waits for anything else.
+            (true, None) => format!("at saturation ({})", load(level)),
+            _ => at(level),
+        };
+        let one = self.of_baseline(run, workload, level, Figure::CpuUsPerRequest);
+        AnswerRow { one, direct: direct.collect(), ..self.row(topic, workload, at, value) }
+    }
+
+    /// The other server of a pair is in both p99s.
+    fn p99_of_duets(&self, duets: &Run, place: &Place<'_>) -> AnswerRow {
+        let Place { workload, level } = *place;
+        let value = |server: &str| {
+            self.compared(duets, server, workload, level, |pair| pair.p99_ratio).map(Value::of)
+        };
+        let one = self.of_baseline(duets, workload, level, Figure::P99Us);
+        AnswerRow { one, ..self.row(Topic::P99, workload, at(level), value) }
+    }
+
+    /// What the baseline has of a figure: in duets the median over the servers that it is paired with.
+    fn of_baseline(&self, run: &Run, workload: &str, level: Level, figure: Figure) -> Option<f64> {
+        let is_it =
+            |cell: &&Cell| (&*cell.server, &*cell.workload, cell.level) == (self.baseline, workload, level);
+        let cells = run.summary.cells.iter().filter(is_it);
+        let values: Vec<f64> = cells.filter_map(|cell| Some(cell.figure(figure)?.value)).collect();
+        Some(median(&values)?.value)
     }
 
     /// A server's ratio to the baseline; the baseline's own is 1.
@@ -198,7 +204,8 @@ impl Measured<'_> {
     /// Latency at the headline's loads.
     fn latency(&self, behind: &str) -> Vec<AnswerRow> {
         let p99 = |place: &Place<'_>| {
-            self.at_place(Topic::P99, place, behind, self.p99(place.workload, place.level))
+            let Place { workload, level } = *place;
+            self.row(Topic::P99, workload, at(level) + behind, self.p99(workload, level))
         };
         Place::of(self.run).iter().map(p99).collect()
     }
@@ -306,7 +313,16 @@ fn over_trials(mut trials: Vec<f64>) -> Option<Value> {
     Some(Value::of(Estimate { value: trials[trials.len() / 2], interval }))
 }
 
-/// `at 125 connections`.
+/// `at 125 connections`, `at 2,000/s`.
 fn at(level: Level) -> String {
-    format!("at {}", load(level))
+    match level.rate {
+        Some(rate) => format!("at {}/s", count(rate.into())),
+        None => format!("at {}", load(level)),
+    }
+}
+
+/// What the baseline has in a row.
+fn baseline_value(row: &AnswerRow, names: &[&str], baseline: &str) -> Option<f64> {
+    let place = names.iter().position(|name| *name == baseline)?;
+    row.values[place].map(|value| value.shown)
 }

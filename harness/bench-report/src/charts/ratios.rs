@@ -2,13 +2,18 @@
 //! at 1.
 
 use super::super::Run;
+use super::super::format::at;
 use super::super::sections::is_duet;
 use super::series::styles;
 use super::{Chart, Forest, Picture, Ratio, Ratios, Row, Style};
-use bench_analysis::JUDGED;
 use bench_model::config::Server;
+use bench_model::load::Level;
 use bench_model::plan::short_labels;
 use bench_stats::Estimate;
+
+/// The places of requests a second and of CPU time in [`bench_analysis::JUDGED`].
+const RATE: usize = 0;
+const CPU: usize = 1;
 
 /// The chart; none where nothing is compared with a baseline.
 pub(crate) fn picture(run: &Run) -> Option<Picture> {
@@ -19,29 +24,38 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
         return None;
     }
     let servers: Vec<(&Server, Style)> = run.plan.servers.iter().zip(styles(&run.plan.servers)).collect();
-    // A column for each request and each of [`JUDGED`].
-    let column = |workload: &str, figure: usize| {
-        let (name, run) = match figure {
-            0 => ("requests/s", run),
-            _ => ("CPU/request", run.duets.as_deref().unwrap_or(run)),
-        };
-        let level = run.plan.headline_level(workload);
+    let column = |run: &Run, figure: usize, workload: &str, level: Level| {
         let ratio = |(server, style): &(&Server, Style)| {
             let pair = run.summary.comparison(&server.name, baseline, workload, level)?;
             let Estimate { value, interval } = [pair.rate, pair.cpu][figure].ratio;
             let dots = pair.block_ratios[figure].clone();
             Some(Ratio { style: *style, value, interval, dots })
         };
-        let ratios = servers.iter().map(ratio).collect();
-        Ratios { title: format!("{workload}: {name}"), falls: figure != 0, ratios }
+        let name = if figure == CPU { "CPU/request" } else { "requests/s" };
+        let title = format!("{}: {name}", at(workload, level));
+        Ratios { title, falls: figure == CPU, ratios: servers.iter().map(ratio).collect() }
     };
-    let has_rates = !is_duet(run) && campaign.open.is_none();
-    let figures = usize::from(!has_rates)..JUDGED.len();
-    let places = campaign.workloads.iter().flat_map(|workload| figures.clone().map(move |of| (workload, of)));
-    let mut columns: Vec<Ratios> = places.map(|(workload, figure)| column(workload, figure)).collect();
-    let has_ratio = |server: usize| columns.iter().any(|column| column.ratios[server].is_some());
+    let at_headline = |figure: usize| -> Vec<Ratios> {
+        let workloads = campaign.workloads.iter();
+        workloads.map(|workload| column(run, figure, workload, run.plan.headline_level(workload))).collect()
+    };
+    // A row for each load at which CPU time is compared, rates first, and one for requests a second.
+    let mut rows: Vec<Vec<Ratios>> = match run.duets.as_deref() {
+        None => vec![at_headline(CPU)],
+        Some(duets) => {
+            let mut levels = duets.plan.levels();
+            levels.sort_by_key(|level| level.rate.is_none());
+            let workloads = || campaign.workloads.iter();
+            let row = |level: Level| workloads().map(|one| column(duets, CPU, one, level)).collect();
+            levels.into_iter().map(row).collect()
+        }
+    };
+    if !is_duet(run) && campaign.open.is_none() {
+        rows.push(at_headline(RATE));
+    }
+    let has_ratio = |server: usize| rows.iter().flatten().any(|column| column.ratios[server].is_some());
     let shown: Vec<bool> = (0..servers.len()).map(has_ratio).collect();
-    for column in &mut columns {
+    for column in rows.iter_mut().flatten() {
         let mut is_shown = shown.iter();
         column.ratios.retain(|_| is_shown.next() == Some(&true));
     }
@@ -50,9 +64,10 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
     if labels.is_empty() {
         return None;
     }
-    let forest = Forest { names: short_labels(&labels), columns };
+    let names = short_labels(&labels);
+    let forest = |columns: Vec<Ratios>| Row::Forest(Forest { names: names.clone(), columns });
     let key = "Large mark: the ratio; bar: its interval; dots: blocks";
-    let falls = match forest.columns.iter().any(|column| column.falls) {
+    let falls = match rows.iter().flatten().any(|column| column.falls) {
         true => ", so the scale of CPU/request falls to the right",
         false => "",
     };
@@ -60,7 +75,7 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
     let chart = Chart {
         title: format!("Ratio to {baseline}"),
         note: format!("Vertical line: equal; right of it is better{falls}. {key}. Logarithmic scale."),
-        rows: vec![Row::Forest(forest)],
+        rows: rows.into_iter().map(forest).collect(),
         ..Chart::default()
     };
     let alt = format!("Each server's requests/s and CPU per request over those of {baseline}");

@@ -110,7 +110,15 @@ impl<'a> Page<'a> {
         if is_whole {
             self.markup("<span class=\"whole\">".to_owned());
         }
-        self.events.push(Event::Text(text));
+        match interval(&text).filter(|_| self.place == Place::Cell) {
+            Some(start) => {
+                self.events.push(Event::Text(text[..start].to_owned().into()));
+                self.markup("<small>".to_owned());
+                self.events.push(Event::Text(text[start..].to_owned().into()));
+                self.markup("</small>".to_owned());
+            }
+            None => self.events.push(Event::Text(text)),
+        }
         if is_whole {
             self.markup("</span>".to_owned());
         }
@@ -120,6 +128,12 @@ impl<'a> Page<'a> {
     fn markup(&mut self, markup: String) {
         self.events.push(Event::Html(CowStr::from(markup)));
     }
+}
+
+/// Where the interval at the end of a cell's text begins: that of `0.89 [0.87, 0.91]`, or of what follows a bold value.
+fn interval(text: &str) -> Option<usize> {
+    let start = text.rfind('[').filter(|_| text.ends_with(']'))?;
+    text[start..].contains(',').then_some(start)
 }
 
 /// Whether a cell's text is so short that a line of it holds a figure with its unit and its interval, or a name.
@@ -140,6 +154,14 @@ fn lower(level: HeadingLevel, deeper: usize) -> HeadingLevel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_is_small_beside_its_value() {
+        let page = html("| a | b | c |\n| - | - | - |\n| 1 [0.9, 1.1] | **2** [1, 3] | [a link](b) |\n", 0);
+        assert!(page.contains("1 <small>[0.9, 1.1]</small>"), "{page}");
+        assert!(page.contains("<strong>2</strong>") && page.contains("<small>[1, 3]</small>"), "{page}");
+        assert_eq!(page.matches("<small>").count(), 2, "{page}");
+    }
 
     #[test]
     fn markup_of_a_run_is_text() {

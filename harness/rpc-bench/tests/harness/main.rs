@@ -7,6 +7,7 @@ mod bench;
 mod boxes;
 mod causes;
 mod distance;
+mod duets;
 mod examples;
 mod failures;
 mod folders;

@@ -26,6 +26,7 @@ mod soak;
 mod stages;
 mod summary;
 mod two_runs;
+mod usual_rate;
 mod verbs;
 mod views;
 mod websocket;

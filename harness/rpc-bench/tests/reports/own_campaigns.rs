@@ -152,9 +152,9 @@ fn a_run_that_compares_nothing_shows_the_figures_of_each_load() {
 fn without_a_headline_each_load_has_a_line() {
     let lines = "servers = [\"legacy\", \"actix\"]\nbaseline = \"legacy\"\nconnections = [1, 8]";
     let screen = first_screen(lines);
-    for load in ["at 1 connection ", "at 8 connections "] {
+    for load in ["at 1 connection", "at 8 connections"] {
         let row = row(&screen, &format!("CPU per request, getBalance {load}"));
-        assert!(row[2] == "1.00" && row[3].contains("0.50"), "{row:?}");
+        assert!(row[2].starts_with("1 = ") && row[3].contains("0.50"), "{row:?}");
     }
     assert!(screen.contains("actix-web"), "{screen}");
     let stated = first_screen(&format!("{lines}\nheadline = {{ getBalance = 8 }}"));

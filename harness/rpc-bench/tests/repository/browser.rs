@@ -9,12 +9,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bench_analysis::Comparison;
-use bench_model::figure::Figure;
 use bench_model::observation::Outcome;
 use bench_model::results::{RunFolder, kept, unpack_stages};
 use bench_report::{Run, html};
-use bench_system::readable_numbers;
+use bench_stats::Estimate;
 use serde_json::{Value, json};
 
 /// Campaigns whose newest kept run is read.
@@ -127,31 +125,26 @@ fn page(folder: &RunFolder) -> Value {
     json!({ "path": path, "figures": figures, "words": words })
 }
 
-/// The answer's figures by topic, request and server, from the run's summary.
+/// The answer's ratios by topic, request and server, from the run's summary: of CPU time at the first load that the
+/// answer shows, which is a rate where there is one.
 fn figures(folder: &RunFolder) -> Vec<[String; 4]> {
     let run = Run::load(folder).unwrap();
     let duets = run.duets.as_ref().unwrap();
     let baseline = run.plan.campaign.baseline.as_deref().unwrap();
     let column = |server: &str| run.label(server).split(" + ").next().unwrap().to_owned();
+    let first = duets.plan.levels().into_iter().max_by_key(|level| level.rate).unwrap();
     let mut figures = Vec::new();
     for workload in &run.plan.campaign.workloads {
-        let level = run.plan.headline_level(workload);
-        for server in run.plan.servers.iter().map(|server| server.name.as_str()) {
-            if run.plan.campaign.ceiling.as_deref() == Some(server) {
-                continue;
-            }
-            let cell = run.summary.cell(server, workload, level).unwrap();
-            let figure = |figure: Figure| cell.figure(figure).unwrap().value;
-            let mut figure_of = |topic: &str, text: String| {
-                figures.push([topic.to_owned(), workload.clone(), column(server), text]);
-            };
-            figure_of("requests/s", readable_numbers::rounded(figure(Figure::RequestsPerSecond)));
-            figure_of("p99", readable_numbers::time(figure(Figure::P99Us)));
-            let is_pair = |pair: &&Comparison| {
-                (&*pair.server, &*pair.over, &pair.workload) == (server, baseline, workload)
-            };
-            if let Some(pair) = duets.summary.comparisons.iter().find(is_pair) {
-                figure_of("CPU per request", format!("{:.2}", pair.cpu.ratio.value));
+        let headline = run.plan.headline_level(workload);
+        let cpu = duets.summary.comparisons.iter().filter(|pair| pair.level == first);
+        let rates = run.summary.comparisons.iter().filter(|pair| pair.level == headline);
+        let cpu = cpu.map(|pair| (pair, "CPU per request", pair.cpu.ratio));
+        let rates = rates.map(|pair| (pair, "requests/s", pair.rate.ratio));
+        for (pair, topic, Estimate { value, interval }) in cpu.chain(rates) {
+            if pair.over == baseline && pair.workload == *workload && !run.plan.is_ceiling(&pair.server) {
+                let (low, high) = interval.unwrap();
+                let text = format!("{value:.2} [{low:.2}, {high:.2}]");
+                figures.push([topic.to_owned(), workload.clone(), column(&pair.server), text]);
             }
         }
     }

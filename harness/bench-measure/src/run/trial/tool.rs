@@ -259,7 +259,10 @@ impl Runner<'_> {
         let (stdout, stderr) = (prepared.stdout(), prepared.path("stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let (began, started) = (SystemTime::now(), Instant::now());
-        let limits = Limits { niceness: prepared.niceness, without_proxies: true, ..Limits::default() };
+        // At a rate a server waits most of the time, and would wait for its load tool, too.
+        let elsewhere = self.placement == Placement::Duet && load.rate.is_some();
+        let limits =
+            Limits { niceness: prepared.niceness, elsewhere, without_proxies: true, ..Limits::default() };
         let mut tool = Owned::spawn_with(program, &invocation.args, &output, self.placement, limits)?;
         let watched = (!load.stages.is_empty()).then(|| watch_cpu(tool.pid(), load));
         if invocation.interrupted {

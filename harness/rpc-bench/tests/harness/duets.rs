@@ -1,0 +1,74 @@
+//! Duets at a rate: both servers of a pair get as many requests, and what one needs more for each is seen.
+
+use std::fs;
+use std::path::Path;
+
+use bench_model::config::ConfigDir;
+use serde_json::Value;
+
+use crate::bench::{Bench, program, stderr};
+
+/// Requests a second of the duets.
+const RATE: u64 = 100;
+
+/// One server under three names. Under one of them it keeps its thread busy for a millisecond in each request.
+fn with_a_planted_difference() -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    let program = bench.link("server-actix");
+    let entry = |(name, more): (&str, &str)| {
+        format!(
+            "[[server]]\nname = \"{name}\"\ntitle = \"a test\"\nprogram = {program:?}\n\
+             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \
+             \"--slots\", \"{{slots}}\"{more}]\n\
+             ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
+        )
+    };
+    let entries = [("plain", ""), ("same", ""), ("slow", ", \"--walk-ns-per-slot\", \"20000\"")].map(entry);
+    bench.write("servers.toml", &entries.concat());
+    let shipped = Path::new(&ConfigDir::of_repository().0).join("workloads/getBlocks.toml");
+    fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
+    let duets = format!(
+        "[duets]\nconnections = 3\nrate = {RATE}\nmax_blocks = 5\nprecision = \"1%\"\nwarmup_ms = 100\nwindow_ms = \
+         500\n[environment]"
+    );
+    for (from, to) in [
+        ("[\"actix\", \"control\"]", "[\"plain\", \"same\", \"slow\"]"),
+        ("baseline = \"control\"\nceiling = \"control\"\n", "baseline = \"plain\"\n"),
+        ("getBalance", "getBlocks"),
+        ("[environment]", duets.as_str()),
+    ] {
+        bench.replace("campaigns/tiny.toml", from, to);
+    }
+    Some(bench)
+}
+
+#[test]
+fn a_planted_difference_is_seen_at_a_rate_and_none_of_a_server_with_itself() {
+    let Some(bench) = with_a_planted_difference() else { return };
+    let output = bench.command(&["run", "tiny"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    let at_rate: Vec<Value> = bench.observations_in("duets");
+    let at_rate: Vec<&Value> = at_rate.iter().filter(|trial| trial["rate"] == RATE).collect();
+    assert_eq!(at_rate.len(), 20, "five blocks of two pairs");
+    for trial in at_rate {
+        let open = &trial["outcome"]["load"]["open"];
+        assert_eq!((&trial["tool"], &open["requested_rate"]), (&"rpc-load".into(), &(RATE as f64).into()));
+    }
+    let summary: Value =
+        serde_json::from_slice(&fs::read(bench.folder().join("duets/summary.json")).unwrap()).unwrap();
+    let report = bench.report();
+    let ratio = |server: &str| {
+        let is_it = |pair: &&Value| pair["server"] == server && pair["rate"] == RATE;
+        let pairs = summary["comparisons"].as_array().unwrap();
+        pairs.iter().find(is_it).unwrap()["cpu"]["ratio"]["value"].as_f64().unwrap()
+    };
+    let (slow, same) = (ratio("slow"), ratio("same"));
+    assert!(slow > 1.3 && (1.0 / 1.3..1.3).contains(&same), "{slow} and {same}: {report}");
+    // The label is the load at which it was measured.
+    let row = report
+        .lines()
+        .find(|line| line.contains(&format!("getBlocks at {RATE}/s")) && line.contains("slow /"));
+    let shown = format!(" {slow:.2}");
+    assert!(row.is_some_and(|row| row.contains(&shown)), "{shown}: {report}");
+}
