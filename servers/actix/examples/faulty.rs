@@ -1,11 +1,11 @@
-//! An actix-web server with a planted fault, for tests of whoever has to find it: a handler that waits, an accept loop that
-//! stops, answers that are not true. Flags, ledger, tuning and counters are the server's own. It is never measured.
+//! An actix-web server with a planted fault, for tests of whoever has to find it: a handler that waits, a lock, a stall,
+//! memory that grows, an accept loop that stops, answers that are not true. Flags, ledger, tuning and counters are the server's own. It is never measured.
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::web::{self, Bytes, Data};
 use actix_web::{App, HttpResponse, HttpServer, Responder, rt};
@@ -35,6 +35,18 @@ struct Faults {
     /// Wait so long before each answer, while the thread answers others
     #[arg(long, value_name = "N", default_value_t = 0)]
     await_us: u64,
+    /// Hold a lock that every request takes for so long before each answer
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    lock_us: u64,
+    /// Answer nothing for so long, once
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    stall_ms: u64,
+    /// The answers after which it does so
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    stall_after: u64,
+    /// Keep so many bytes for ever with each answer
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    leak_bytes: usize,
     /// Answer with another result after N answers
     #[arg(long, value_name = "N")]
     lie_after: Option<u64>,
@@ -93,9 +105,26 @@ fn serve(context: Context, faults: Faults) -> Result<(), StartError> {
     })
 }
 
-/// Answers given so far.
+/// Answers given so far, and until when none more is given.
 #[derive(Debug, Default)]
-struct Answered(AtomicU64);
+struct Answered(AtomicU64, Mutex<Option<Instant>>);
+
+impl Answered {
+    /// Waits as long as the planted stall lasts, the thread with it.
+    fn stall(&self, faults: &Faults) {
+        if faults.stall_ms == 0 {
+            return;
+        }
+        let mut until = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.0.load(Ordering::Relaxed) >= faults.stall_after {
+            let until = *until.get_or_insert_with(|| Instant::now() + Duration::from_millis(faults.stall_ms));
+            std::thread::sleep(until.saturating_duration_since(Instant::now()));
+        }
+    }
+}
+
+/// What every request takes.
+static LOCK: Mutex<()> = Mutex::new(());
 
 async fn answer(
     state: Data<State>,
@@ -105,6 +134,14 @@ async fn answer(
     body: Bytes,
 ) -> impl Responder {
     std::thread::sleep(Duration::from_micros(faults.sleep_us));
+    if faults.lock_us > 0 {
+        let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        std::thread::sleep(Duration::from_micros(faults.lock_us));
+    }
+    answered.stall(&faults);
+    if faults.leak_bytes > 0 {
+        Box::leak(vec![1_u8; faults.leak_bytes].into_boxed_slice());
+    }
     if faults.await_us > 0 {
         rt::time::sleep(Duration::from_micros(faults.await_us)).await;
     }

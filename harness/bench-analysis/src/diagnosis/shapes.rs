@@ -16,6 +16,9 @@ const LEAST_ALONE_US: f64 = 500.0;
 /// Requests at work at a time, where it is one.
 const ONE: std::ops::Range<f64> = 0.7..1.3;
 
+/// Processors for which threads that have work wait, so many that nothing can be said of a lock.
+const MUCH_DELAY: f64 = 0.5;
+
 /// From one point of the quantile function to the next, where a share of the requests is another kind.
 const JUMP: f64 = 8.0;
 
@@ -44,7 +47,9 @@ pub(super) fn one_at_a_time(facts: &Facts) -> Option<f64> {
     // On one processor work that takes CPU time is done one after the other anyway.
     let could_be_more = facts.cores > 1 || cpu_us < alone_us / 2.0;
     let one = ONE.contains(&(facts.rate * alone_us / 1e6)) && facts.threads != Some(1);
-    (facts.connections >= LEAST_CONNECTIONS && is_long && could_be_more && one)
+    // Where other processes hold the processors, two at a time may look like one.
+    let is_quiet = facts.rate * facts.run_delay_us.unwrap_or(0.0) / 1e6 <= MUCH_DELAY;
+    (facts.connections >= LEAST_CONNECTIONS && is_long && could_be_more && one && is_quiet)
         .then(|| 1.0 - alone_us / facts.mean_us)
 }
 

@@ -130,7 +130,8 @@ fn a_remedy_that_helps_confirms_and_one_that_does_not_refutes() {
 
 #[test]
 fn a_handler_that_waits_is_named() {
-    let Some(bench) = faulty(20, &["--sleep-us", "2000"], "") else { return };
+    // Long beside what a busy machine takes to wake a thread.
+    let Some(bench) = faulty(20, &["--sleep-us", "20000"], "") else { return };
     names_only(&bench, CauseKind::SlowHandler, &["one request by itself takes", "the handler waits"]);
 }
 

@@ -18,6 +18,7 @@ mod nodes;
 mod open_loop;
 mod other_processes;
 mod own_service;
+mod planted;
 mod reached;
 mod record;
 mod references;

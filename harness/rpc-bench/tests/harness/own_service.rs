@@ -374,7 +374,7 @@ fn one_call_is_tried_with_no_file_at_all() {
     let header = "Authorization: Bearer ${OWN_TOKEN}";
     let call = |more: &[&str]| {
         let fixed = ["try", &service.url, "--method", "height", "--seconds", "5", "--header", header];
-        run(&bench, &[&fixed[..], &["--max-foreign-cpu", "100%"], more].concat())
+        run(&bench, &[&fixed[..], &["--max-foreign-cpu", "100%", "--max-steal", "100%"], more].concat())
     };
     let output = call(&[]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

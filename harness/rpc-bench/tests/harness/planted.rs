@@ -1,0 +1,158 @@
+//! A stall, a lock that all requests take, and memory that grows, planted in a service: each is named in the first two
+//! lines of the terminal and of the report, whichever verb measures it.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::bench::{Bench, ended, program, stderr};
+
+/// A planted fault: flags, and what is said of it.
+type Fault = (&'static [&'static str], &'static str);
+
+/// So many answers into its run a service stalls; where that lies between two windows, another number does not.
+const STALLS: [Fault; 3] = [
+    (&["--stall-ms", "1000", "--stall-after", "700"], "the service answered nothing from "),
+    (&["--stall-ms", "1000", "--stall-after", "1500"], "the service answered nothing from "),
+    (&["--stall-ms", "1000", "--stall-after", "350"], "the service answered nothing from "),
+];
+
+/// A wait that is long beside what a busy machine takes to wake a thread.
+const LOCK: Fault = (&["--lock-us", "20000"], "the service answers one request at a time");
+
+const LEAK: Fault = (&["--leak-bytes", "65536"], "the service's memory grows through the whole window");
+
+const METHOD: [&str; 4] =
+    ["--method", "getBalance", "--params", "[\"4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ\"]"];
+
+/// The faulty server, running by itself.
+struct Running(Child, String);
+
+impl Running {
+    fn start(bench: &Bench, flags: &[&str]) -> Self {
+        let mut command = Command::new(bench.path("faulty-actix"));
+        command.args(["--listen", "127.0.0.1:0", "--accounts", "50", "--slots", "50"]).args(flags);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        let url = format!("http://{}/", ready["addr"].as_str().unwrap());
+        Self(child, url)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The first two lines of the terminal and of the report.
+fn first_lines(bench: &Bench, output: &Output) -> [String; 2] {
+    let two = |text: &str| {
+        text.lines().filter(|line| !line.trim().is_empty()).take(2).collect::<Vec<_>>().join("\n")
+    };
+    let report = bench.report();
+    let (_, screen) = report.split_once("## Headline\n").unwrap();
+    [two(&String::from_utf8_lossy(&output.stdout)), two(screen)]
+}
+
+/// That one of these faults is named: of each a bench, and what the harness said.
+fn is_named(faults: &[Fault], measure: impl Fn(&[&str]) -> Option<(Bench, Output)>) {
+    let mut said = String::new();
+    for (flags, words) in faults {
+        let Some((bench, output)) = measure(flags) else { return };
+        let firsts = first_lines(&bench, &output);
+        if firsts.iter().all(|first| first.contains(words)) {
+            return;
+        }
+        said += &format!("{firsts:#?} lack {words:?}\n{}\n", stderr(&output));
+    }
+    panic!("{said}");
+}
+
+fn tried(flags: &[&str]) -> Option<(Bench, Output)> {
+    let bench = Bench::new(1)?;
+    bench.link_faulty();
+    let service = Running::start(&bench, flags);
+    let limits = ["--seconds", "12", "--max-foreign-cpu", "100%", "--max-steal", "100%"];
+    let mut command = bench.command(&[&["try", &service.1], &METHOD[..], &limits].concat());
+    let output = command.env("RPC_LOAD", program("rpc-load")).output().unwrap();
+    Some((bench, output))
+}
+
+/// A campaign of this text on the faulty server, started by the harness.
+fn campaign(flags: &[&str], campaign: &str) -> Option<(Bench, Output)> {
+    let bench = Bench::new(1)?;
+    let program_path = bench.link_faulty();
+    let flags: String = flags.iter().map(|flag| format!(", {flag:?}")).collect();
+    let known = std::fs::read_to_string(bench.path("servers.toml")).unwrap();
+    bench.write(
+        "servers.toml",
+        &format!(
+            "{known}[[server]]\nname = \"faulty\"\ntitle = \"a test\"\nprogram = {program_path:?}\n\
+             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \
+             \"--slots\", \"{{slots}}\"{flags}]\n\
+             ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
+        ),
+    );
+    bench.write(
+        "campaigns/planted.toml",
+        &format!(
+            "why = \"a test\"\nworkloads = [\"getBalance\"]\nseed = 1\nwarmup_ms = 150\n{campaign}\n[environment]\n\
+             tuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \
+             \"100%\"\n"
+        ),
+    );
+    let output = ended(bench.command(&["run", "planted"]).env("RPC_LOAD", program("rpc-load")));
+    bench.nothing_is_left_running();
+    Some((bench, output))
+}
+
+fn swept(flags: &[&str]) -> Option<(Bench, Output)> {
+    campaign(
+        flags,
+        "servers = [\"faulty\"]\ntool = \"rpc-load\"\nconnections = [16]\nmax_blocks = 2\nmax_extra_blocks = 0\n\
+         window_ms = 2500\ntimeout_ms = 5000",
+    )
+}
+
+fn searched(flags: &[&str], from: u32, most: u32) -> Option<(Bench, Output)> {
+    campaign(
+        flags,
+        &format!(
+            "servers = [\"faulty\", \"control\"]\nceiling = \"control\"\nconnections = []\nwindow_ms = 500\ntimeout_ms \
+             = 5000\n[slo]\np99_ms = 500\nshortfall = \"50%\"\ntool = \"rpc-load\"\nconnections = 16\nfrom = {from}\n\
+             most = {most}\nwidth = \"50%\"\ninitial_trial_ms = 2000\nfinal_trial_ms = 3000\nduration_sum_ms = 3000\n\
+             most_trials = 12\n"
+        ),
+    )
+}
+
+#[test]
+fn a_stall_is_named_first_by_try() {
+    is_named(&STALLS, tried);
+}
+
+#[test]
+fn a_lock_and_a_leak_are_named_first_by_try() {
+    is_named(&[LOCK], tried);
+    is_named(&[LEAK], tried);
+}
+
+#[test]
+fn a_stall_a_lock_and_a_leak_are_named_first_by_a_campaign() {
+    is_named(&STALLS, swept);
+    is_named(&[LOCK], swept);
+    is_named(&[LEAK], swept);
+}
+
+#[test]
+#[ignore = "takes minutes on a busy machine: just test-long"]
+fn a_stall_a_lock_and_a_leak_are_named_first_by_a_search_for_a_rate() {
+    is_named(&STALLS, |flags| searched(flags, 400, 800));
+    is_named(&[LOCK], |flags| searched(flags, 20, 160));
+    is_named(&[LEAK], |flags| searched(flags, 200, 400));
+}
