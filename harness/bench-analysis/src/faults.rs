@@ -8,11 +8,13 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::diagnosis::CauseKind;
+use super::named_faults::of_folder;
 use super::observed::disturbed;
 use bench_model::load::Level;
 use bench_model::load::failure::{Failure, WRONG_ANSWER};
 use bench_model::observation::{Observation, Outcome};
-use bench_model::results::{CEILINGS, DUETS, RunFolder};
+use bench_model::results::{CEILINGS, DUETS, RunFolder, SLO, THRESHOLD};
 
 /// What went wrong, the gravest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -28,6 +30,8 @@ pub enum Kind {
     NoValidTrial,
     /// The service answered nothing for a time.
     Stalled,
+    /// Something else that holds the service back.
+    Cause(CauseKind),
     /// Answers had this status of HTTP.
     Status(String),
     /// A trial gave no figure: why.
@@ -73,9 +77,9 @@ pub enum Purpose {
 }
 
 impl Kind {
-    /// Whether a run with it has not shown what it is for: answers were wrong, a service ended, or a trial is missing.
+    /// Whether the service has not done what it is for: answers were wrong, it ended, or a trial has no figure.
     pub const fn is_grave(&self) -> bool {
-        !matches!(self, Self::Stalled | Self::Status(_) | Self::Unanswered(_))
+        matches!(self, Self::Ended | Self::Wrong(_) | Self::RpcError(_) | Self::NoFigure(_))
     }
 
     /// Whether answers came that are no right ones.
@@ -91,8 +95,9 @@ impl Kind {
             Self::NoValidTrial => 3,
             Self::Stalled => 4,
             Self::Status(_) => 5,
-            Self::NoFigure(_) => 6,
-            Self::Unanswered(_) => 7,
+            Self::Cause(_) => 6,
+            Self::NoFigure(_) => 7,
+            Self::Unanswered(_) => 8,
         }
     }
 }
@@ -125,7 +130,19 @@ pub fn of_run(folder: &RunFolder, observations: &[Observation]) -> Result<Vec<Fa
     let mut inside = Vec::new();
     observations_inside(folder, &mut inside)?;
     let own = observations.iter().map(|observation| (Purpose::Measure, observation));
-    Ok(faults(own.chain(inside.iter().map(|(purpose, observation)| (*purpose, observation)))))
+    let mut all = faults(own.chain(inside.iter().map(|(purpose, observation)| (*purpose, observation))));
+    all.extend(of_folder(folder, Purpose::Measure, observations)?);
+    for search in [THRESHOLD, SLO].into_iter().filter_map(|name| folder.inside(name)) {
+        all.extend(of_folder(&search, Purpose::Search, &search.observations()?)?);
+    }
+    rank(&mut all);
+    Ok(all)
+}
+
+/// Puts the gravest first, and of those alike what hit the largest share.
+pub fn rank(faults: &mut [Fault]) {
+    let share = |fault: &Fault| fault.count as f64 / fault.of.unwrap_or(fault.of_trials).max(1) as f64;
+    faults.sort_by(|a, b| a.kind.rank().cmp(&b.kind.rank()).then(share(b).total_cmp(&share(a))));
 }
 
 fn observations_inside(folder: &RunFolder, found: &mut Vec<(Purpose, Observation)>) -> Result<()> {
@@ -180,8 +197,7 @@ pub fn faults<'a>(observations: impl IntoIterator<Item = (Purpose, &'a Observati
     for fault in &mut faults {
         fault.of_trials = trials[&(fault.server.as_str(), fault.workload.as_str())];
     }
-    let share = |fault: &Fault| fault.count as f64 / fault.of.unwrap_or(fault.of_trials).max(1) as f64;
-    faults.sort_by(|a, b| a.kind.rank().cmp(&b.kind.rank()).then(share(b).total_cmp(&share(a))));
+    rank(&mut faults);
     faults
 }
 

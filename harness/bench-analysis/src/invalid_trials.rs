@@ -78,11 +78,9 @@ fn uncounted<Kind>(observation: &Observation, kind: Kind, reason: String) -> Unc
 
 /// A server at a load of which every trial was spoiled.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spoiled<'a> {
+pub(super) struct Spoiled<'a> {
     /// The server.
     pub server: &'a str,
-    /// In a duet, the server that ran at the same time.
-    pub beside: Option<&'a str>,
     /// The workload.
     pub workload: &'a str,
     /// The load.
@@ -95,7 +93,7 @@ pub struct Spoiled<'a> {
 
 /// The cells without a valid trial, all of whose trials the machine spoiled, in the summary's order. In a duet, ratios of
 /// CPU time that count in spite of steal are what it is for.
-pub fn spoiled(summary: &Summary) -> Vec<Spoiled<'_>> {
+pub(super) fn spoiled(summary: &Summary) -> Vec<Spoiled<'_>> {
     let is_compared = |server: &str, other: &str, workload: &str, level: Level| {
         let mut pairs = summary.comparisons.iter();
         pairs.any(|pair| {
@@ -112,7 +110,6 @@ pub fn spoiled(summary: &Summary) -> Vec<Spoiled<'_>> {
         let counts = |other: &String| is_compared(server, other, workload, *level);
         (!beside.as_ref().is_some_and(counts)).then_some(Spoiled {
             server,
-            beside: beside.as_deref(),
             workload,
             level: *level,
             tries: lost.len(),

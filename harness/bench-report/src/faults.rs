@@ -54,9 +54,12 @@ fn head(server: &str, fault: &Fault) -> String {
         }
         Kind::RpcError(code) => format!("JSON-RPC error {code} from {server}: {}.", share(fault)),
         Kind::NoValidTrial => {
-            format!("No valid trial of {server} in {}{}.", tries(fault), in_brackets(fault))
+            let why = fault.example.as_deref().unwrap_or("the machine was busy");
+            format!("No valid trial of {server} in {}: {why}.", tries(fault))
         }
-        Kind::Stalled => format!("{server} answered nothing for a time{}.", in_brackets(fault)),
+        Kind::Stalled | Kind::Cause(_) => {
+            format!("{server}: {}.", fault.example.as_deref().unwrap_or("it is held back"))
+        }
         Kind::Status(status) => format!("HTTP {status} from {server}: {}.", share(fault)),
         Kind::NoFigure(why) => format!("{server}: {why}."),
         Kind::Unanswered(why) => format!("{server}: {why}: {}.", share(fault)),
@@ -66,6 +69,10 @@ fn head(server: &str, fault: &Fault) -> String {
 /// Where it was seen, and an example.
 fn rest(fault: &Fault) -> String {
     let from = load(fault.from);
+    // Their sentences say how often.
+    if matches!(fault.kind, Kind::Stalled | Kind::Cause(_) | Kind::NoValidTrial) {
+        return format!("{} at {from}.", fault.workload);
+    }
     let seen = match (fault.trials, fault.of_trials) {
         (1, 1) => format!("{} at {from}", fault.workload),
         (1, of) => format!("{} at {from}, in 1 of {} trials", fault.workload, count(of)),
@@ -74,8 +81,7 @@ fn rest(fault: &Fault) -> String {
             format!("{} from {from} on, in {trials} of {of} trials", fault.workload)
         }
     };
-    let is_said = matches!(fault.kind, Kind::Ended | Kind::NoValidTrial | Kind::Stalled);
-    let example = fault.example.as_ref().filter(|_| !is_said);
+    let example = fault.example.as_ref().filter(|_| fault.kind != Kind::Ended);
     known(example, &format!("{seen}."), |example| {
         format!("{seen}; for example `{}`", example.replace('`', "'").replace(['\n', '\r'], " "))
     })

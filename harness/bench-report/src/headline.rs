@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::columns::Columns;
 use super::format::{
-    PAIRED_RATIOS, at, bullets, capitalised, count, dash, joined, known, list, load, percent, ratio, shell,
-    thousands, time_us,
+    PAIRED_RATIOS, at, bullets, count, dash, joined, known, list, load, percent, ratio, shell, thousands,
+    time_us,
 };
 use super::tables::bare;
 use super::{
@@ -20,9 +20,6 @@ use bench_model::load::toolchain::Tool;
 
 /// Above this share of the machine's processors in its busiest part, latencies may be the load tool's own.
 const BUSY_TOOL: f64 = 0.8;
-
-/// Lines about what has no valid trial; the others are counted.
-const MOST_SPOILED: usize = 4;
 
 /// Rows of figures that a first screen has where nothing is compared.
 const MOST_ROWS: usize = 16;
@@ -222,11 +219,6 @@ pub(super) fn verdicts(run: &Run) -> String {
 
 /// What must be read before any figure.
 pub(super) fn warnings(run: &Run) -> String {
-    let spoiled = run.without_valid_trial();
-    let more = spoiled.len().saturating_sub(MOST_SPOILED);
-    let more = (more > 0).then(|| format!("{more} more without a valid trial"));
-    let spoiled = spoiled.into_iter().take(MOST_SPOILED).chain(more);
-    let spoiled = spoiled.map(|line| format!("> **{}.**\n\n", capitalised(&line)));
     let cores = run.conditions.host.cores as f64;
     let used =
         |cell: &Cell| cell.figure(Figure::BusiestClientCores).is_some_and(|of| of.value > BUSY_TOOL * cores);
@@ -242,8 +234,7 @@ pub(super) fn warnings(run: &Run) -> String {
     let tools = std::iter::once(&run.conditions.tool).chain(&run.conditions.open_loop_tools);
     let caveats = tools.filter_map(Tool::caveat);
     let caveats = caveats.map(|caveat| format!("> **Another load tool:** {caveat}.\n\n"));
-    let spoiled = spoiled.collect::<String>();
-    [spoiled, invalid_trials::warnings(run)].into_iter().chain(busy).chain(caveats).collect()
+    [invalid_trials::warnings(run)].into_iter().chain(busy).chain(caveats).collect()
 }
 
 /// What CPU time per request allows to say, in brackets behind its ratio.

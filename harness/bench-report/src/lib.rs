@@ -38,16 +38,16 @@ use anyhow::Result;
 use serde::Serialize;
 
 use bench_analysis::ceilings::{Ceiling, ceilings as ceilings_of};
+use bench_analysis::faults::{self as all_faults, Kind};
 use bench_analysis::original::reproduced;
 use bench_analysis::{
-    Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Spoiled, Summary, diagnosed, spoiled,
-    summarize,
+    Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Summary, diagnosed, summarize,
+    without_valid_trial,
 };
 use bench_model::config::Server;
 use bench_model::plan::Plan;
 use bench_model::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, SUMMARY, THRESHOLD, pretty};
 use bench_model::workload::Workload;
-use bench_system::readable_numbers::counted;
 
 use charts::Drawn;
 pub use format::{NEVER_SENT, shell};
@@ -92,7 +92,7 @@ impl Run {
         }
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = bench_analysis::remedies(folder)?;
-        summary.faults = bench_analysis::faults::of_run(folder, &observations)?;
+        summary.faults = all_faults::of_run(folder, &observations)?;
         summary.original = reproduced(&plan, &observations);
         summary.threshold = searched.as_ref().map(bench_analysis::threshold::read).transpose()?;
         summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
@@ -104,6 +104,12 @@ impl Run {
         let ceilings = folder.inside(CEILINGS).map(|inner| inner.observations()).transpose()?;
         let ceilings = ceilings.map_or_else(Vec::new, |observations| ceilings_of(&observations));
         let duets = duets.map(Box::new);
+        let spoiled = without_valid_trial(&plan, &summary);
+        summary.faults.extend(spoiled);
+        if let Some(duets) = &duets {
+            summary.faults.extend(without_valid_trial(&duets.plan, &duets.summary));
+        }
+        all_faults::rank(&mut summary.faults);
         Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on })
     }
 
@@ -173,20 +179,8 @@ impl Run {
     /// What the headline is to show and has no valid trial of, because the machine spoiled them all: one line each. It
     /// is no shortcoming of the servers, which answered.
     pub fn without_valid_trial(&self) -> Vec<String> {
-        let of_part = |part: &Self| {
-            let is_headline = |of: &Spoiled<'_>| {
-                part.plan.headline_levels(of.workload).contains(&of.level) && !part.plan.is_ceiling(of.server)
-            };
-            let line = |of: Spoiled<'_>| {
-                let server = format!("{}{}", self.label(of.server), self.paired(of.beside));
-                let (at, tries) = (format::at(of.workload, of.level), counted(of.tries as u64, "trial"));
-                let tries = tries.replace("trials", "tries").replace("trial", "try");
-                format!("no valid trial of {server}, {at}, in {tries}: {}", of.why)
-            };
-            spoiled(&part.summary).into_iter().filter(is_headline).map(line).collect::<Vec<String>>()
-        };
-        // While trials are left, one of these may still be valid.
-        if self.left() > 0 { Vec::new() } else { self.parts().flat_map(of_part).collect() }
+        let spoiled = self.summary.faults.iter().filter(|fault| fault.kind == Kind::NoValidTrial);
+        spoiled.map(|fault| faults::words(self.label(&fault.server), fault)).collect()
     }
 
     /// Trials that were measured and count nowhere, in the sweep and in the runs inside it.

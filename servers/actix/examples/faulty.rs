@@ -2,9 +2,9 @@
 //! memory that grows, an accept loop that stops, answers that are not true. Flags, ledger, tuning and counters are the server's own. It is never measured.
 
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix_web::web::{self, Bytes, Data};

@@ -38,7 +38,7 @@ fn a_trial_with_a_busy_process_is_invalid_and_says_so() {
     let output = bench.run(&["run", "tiny"]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("exit code 1: no valid trial of "), "{said}");
+    assert!(said.contains("exit code 1: No valid trial of "), "{said}");
     assert!(bench.run(&["check"]).status.success(), "invalid trials are no failure of a server");
     assert!(said.contains("INVALID: another process"), "{said}");
     assert!(said.contains("1 block was lost and is run again"), "{said}");

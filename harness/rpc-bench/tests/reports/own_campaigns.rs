@@ -75,14 +75,13 @@ fn a_run_of_which_no_trial_counts_says_so() {
         let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
         let run = Run::load(&folder).unwrap();
         assert_eq!(run.shortcomings(), Vec::<String>::new(), "its answers were right");
-        let lines = run.without_valid_trial();
-        let screen = headline(&run);
-        assert!(lines.iter().all(|line| screen.starts_with(&format!("> **N{}.**", &line[1..]))), "{screen}");
+        let (lines, screen) = (run.without_valid_trial(), headline(&run));
+        assert!(lines.iter().all(|line| screen.starts_with(&format!("- **{}", &line[..40]))), "{screen}");
         lines
     };
     assert_eq!(said(1), [""; 0]);
-    let none = "no valid trial of actix-web + hand-written JSON-RPC, getBalance at 1, in 8 tries: other processes used \
-                10 to 80 %";
+    let none = "No valid trial of actix-web + hand-written JSON-RPC in 8 tries: other processes used 10 to 80 %. \
+                getBalance at 1 connection";
     assert_eq!(said(0), [none]);
 }
 
