@@ -58,15 +58,19 @@ pub fn stalls(sample: &Sample) -> Vec<Stall> {
     let silences = &sample.load.details.silences;
     let times: Vec<(f64, f64)> = match silences.is_empty() {
         false => silences.iter().map(|silence| (silence.from_ms as f64, silence.to_ms as f64)).collect(),
-        true if sample.load.open.is_none() => idle(&course),
+        // Users come and go, and a service idles in between.
+        true if sample.load.open.is_none() && sample.load.staged.is_none() => idle(&course),
         true => Vec::new(),
     };
     let own_lag_ms = sample.load.open.and_then(|open| open.own_lag_us).map_or(0.0, |lag| lag.max / 1e3);
     let longest_ms = sample.load.latency_us.max / 1e3;
     let is_the_servers = |(from, to): &(f64, f64)| {
         let length_ms = to - from;
-        // Some request waited through it. Where some waited much longer, they waited for something else.
-        let waited = longest_ms >= 0.8 * length_ms && (!silences.is_empty() || longest_ms <= 3.0 * length_ms);
+        // Some request waited through it, or was given up. Where some waited much longer, they waited for something else.
+        let gave_up = sample.load.failures() > 0 && !silences.is_empty();
+        let through =
+            longest_ms >= 0.8 * length_ms && (!silences.is_empty() || longest_ms <= 3.0 * length_ms);
+        let waited = through || gave_up;
         waited && own_lag_ms < length_ms / 2.0
     };
     let stall = |(from, to): (f64, f64)| {

@@ -123,7 +123,9 @@ pub(super) fn growth(sample: &Sample, connections: u64) -> Option<(f64, f64)> {
     let is_much = grown >= LEAST_GROWTH.0.max(LEAST_GROWTH.1 * connections as f64)
         && each >= LEAST_GROWTH_EACH.0
         && grown >= LEAST_GROWTH_EACH.1 * quarters[0];
-    (is_steady && is_much && sample.load.latency_us.mean < PILES_UP_US).then_some((grown, each))
+    // Where connections are held, nothing is requested.
+    let requests = !sample.load.details.held;
+    (requests && is_steady && is_much && sample.load.latency_us.mean < PILES_UP_US).then_some((grown, each))
 }
 
 /// The median of it over trials, where memory grew in most of them.
