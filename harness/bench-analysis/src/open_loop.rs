@@ -11,7 +11,6 @@ use bench_model::figure::Figure;
 use bench_model::load::{Bin, Level, LoadSample, LoadTool};
 use bench_model::observation::Sample;
 use bench_stats::Estimate;
-use bench_system::probe::wire::Wire;
 
 /// How long p99 must stay at its old level to count as recovered, in milliseconds.
 const STAYS_MS: u32 = 1_000;
@@ -95,15 +94,6 @@ pub struct Agreement {
     pub p50_us: Option<Estimate>,
     /// Ratio of these medians, paired by block.
     pub ratio: Option<Estimate>,
-    /// Median on the network interface, from a request to its answer, in microseconds; unknown where that was not
-    /// captured.
-    pub wire_us: Option<Estimate>,
-    /// Ratio of these, paired by block.
-    pub wire_ratio: Option<Estimate>,
-    /// What the tool's median has beyond the interface's, in microseconds.
-    pub tool_us: Option<Estimate>,
-    /// Why the interface was not captured, in a trial of which that is so.
-    pub unseen: Option<String>,
     /// Ratio of the rates at which requests were sent, paired by block.
     pub rate_ratio: Option<Estimate>,
 }
@@ -234,10 +224,6 @@ pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
     let of_cell = |(level, server, workload): (Level, &String, &String)| {
         let own = observed.samples(server, workload, level);
         let other = observed.samples(server, workload, Level { tool: against, ..level });
-        let unseen = own.values().find_map(|sample| match &sample.wire {
-            Some(Wire::Unseen { reason }) => Some(reason.clone()),
-            _ => None,
-        });
         Agreement {
             server: server.clone(),
             workload: workload.clone(),
@@ -245,10 +231,6 @@ pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
             against,
             p50_us: median_figure(&own, Figure::P50FromSendUs),
             ratio: ratio(Figure::P50FromSendUs, &own, &other),
-            wire_us: median_figure(&own, Figure::WireP50Us),
-            wire_ratio: ratio(Figure::WireP50Us, &own, &other),
-            tool_us: median_figure(&own, Figure::ToolUs),
-            unseen,
             rate_ratio: ratio(Figure::AchievedRate, &own, &other),
         }
     };

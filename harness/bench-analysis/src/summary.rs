@@ -10,7 +10,7 @@ use super::faults::{self, Fault, Purpose};
 use super::hosts::{HostSummary, hosts};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency::{fewest_requests, latency_course, quantiles};
-use super::observed::{Observed, grouped, middle_of, valid};
+use super::observed::{Observed, middle_of, valid};
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
 use super::slo::SloSummary;
@@ -21,7 +21,7 @@ use super::views::Shown;
 use bench_model::config::{Campaign, PassRule, Placement};
 use bench_model::figure::Figure;
 use bench_model::load::Level;
-use bench_model::observation::{Carrier, Observation, Sample};
+use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{self, Trial};
 use bench_stats::Estimate;
 
@@ -87,9 +87,6 @@ pub struct Summary {
     pub threshold: Option<ThresholdSummary>,
     /// The highest rates that servers sustain under a service level. None where that was not searched.
     pub slo: Option<SloSummary>,
-    /// What carried packets between load tools and servers, where the campaign makes networks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub carriers: Vec<Carrier>,
     /// What the campaign's views show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<Shown>,
@@ -140,12 +137,6 @@ impl Summary {
         let level = level.into();
         self.comparisons.iter().find(|pair| pair.is_of(server, over, workload, level))
     }
-}
-
-/// What carried packets, each once.
-fn carriers(observations: &[Observation]) -> Vec<Carrier> {
-    let links = observations.iter().filter_map(|observation| valid(observation)?.link);
-    grouped(links.map(|link| (link.carrier, link))).into_iter().map(|(carrier, _)| carrier).collect()
 }
 
 /// Works the summary out, except causes, remedies and layers, which need more than the observations. `levels` are those
@@ -233,7 +224,6 @@ pub fn summarize(
         agreement: agreement(campaign, &levels, &observed),
         hosts: hosts(observations),
         soaks: soaks(campaign, observations),
-        carriers: carriers(observations),
         ..Summary::default()
     }
 }

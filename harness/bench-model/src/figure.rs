@@ -77,22 +77,12 @@ figures! {
     P50FromSendUs = "p50 from the send", Us;
     /// 99th percentile of latency from the send itself in an open loop, in microseconds.
     P99FromSendUs = "p99 from the send", Us;
-    /// Median time from a request's first segment on the network interface to its answer's, in microseconds.
-    WireP50Us = "p50 on the interface", Us;
-    /// What the median from the send has beyond that, in microseconds: the load tool's own work.
-    ToolUs = "time in the load tool", Us;
     /// CPU time of the server behind a gateway for a request, in microseconds.
     UpstreamCpuUsPerRequest = "upstream's CPU time per request", Us;
     /// The most memory that the server behind a gateway held, in bytes.
     UpstreamMemoryBytes = "upstream's most memory", Bytes;
     /// A round trip over the network between load tool and server without load, in microseconds.
     RoundTripUs = "round trip", Us;
-    /// 99th percentile of how much later than due a packet left that network, in microseconds.
-    PacketLateP99Us = "lateness of packets, p99", Us;
-    /// Processors that this network used, where the harness carries its packets.
-    LinkCores = "processors of the network", Number;
-    /// Packets that this network carried a second, in both directions.
-    PacketsPerSecond = "packets/s", Number;
     /// Segments that were sent again on the machine, for a window.
     SegmentsSentAgain = "segments sent again in a window", Number;
     /// Bytes of one answer.

@@ -33,7 +33,7 @@ const FITTED: &str = "Lines are fitted in each block by relative error; their tw
 /// How a figure is written.
 pub(super) fn writer(figure: Figure) -> fn(f64) -> String {
     match (figure, figure.described().1) {
-        (Figure::RequestsPerSecond | Figure::AchievedRate | Figure::PacketsPerSecond, _) => thousands,
+        (Figure::RequestsPerSecond | Figure::AchievedRate, _) => thousands,
         (Figure::Requests | Figure::LeftRequests, _) => thousands,
         (_, Unit::Us) => time_us,
         (_, Unit::Bytes) => bytes,

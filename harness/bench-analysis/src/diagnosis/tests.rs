@@ -87,7 +87,6 @@ pub(crate) fn healthy() -> Sample {
         threads: vec![thread("worker"), thread("worker")],
         background: None,
         stalls: None,
-        wire: None,
         checked: None,
         differences: None,
         upstream: None,

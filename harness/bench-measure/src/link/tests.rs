@@ -3,6 +3,8 @@
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 
+use std::sync::Arc;
+
 use super::*;
 use crate::owned_process::{Limits, Output, Owned};
 use crate::subject::{Place, Subject};
@@ -18,7 +20,15 @@ fn link(delay: Duration, loss: f64) -> Option<Link> {
         eprintln!("SKIPPED: network namespaces need root");
         return None;
     }
-    Some(Link::new(delay, loss, 7).unwrap())
+    match Link::new(delay, loss) {
+        Ok(link) => Some(link),
+        Err(error) => {
+            let said = format!("{error:#}");
+            assert!(said.contains("netem") && said.lines().count() == 1, "{said}");
+            eprintln!("SKIPPED: {said}");
+            None
+        }
+    }
 }
 
 #[test]
@@ -51,15 +61,6 @@ fn what_is_written_at_one_end_is_read_at_the_other_whole() {
         read.unwrap()
     });
     assert_eq!(read, text);
-    let taken = link.take().unwrap();
-    if let Some([there, back]) = taken.counts {
-        assert!(back.passed >= 300_000 / MTU as u64 && there.passed >= 3, "{there:?} {back:?}");
-        assert_eq!((there.lost, back.lost), (0, 0));
-        assert_eq!(back.late_ns.len(), back.passed);
-        assert!(back.late_ns.max() > 100, "no thread wakes within 100 ns: {}", back.late_ns.max());
-        assert!(taken.cpu_s.unwrap() > 0.0);
-        assert_eq!(link.take().unwrap().counts.unwrap()[1].passed, 0, "they are counted once");
-    }
 }
 
 /// The numbers of the datagrams that come through, in order.
@@ -89,15 +90,11 @@ fn numbers_through(link: &Link, sent: u32) -> Vec<u32> {
 #[test]
 fn packets_keep_their_order_and_the_share_that_is_lost_is_that_of_the_network() {
     let Some(link) = link(MS, 0.1) else { return };
-    let _ = link.take().unwrap();
     let read = numbers_through(&link, 2_000);
     assert!(read.is_sorted(), "out of order");
     let lost = 2_000 - read.len();
     // Three standard deviations of 2,000 draws with 0.1 each are 40.
     assert!((160..=240).contains(&lost), "{lost}");
-    if let Some([there, _]) = link.take().unwrap().counts {
-        assert_eq!((there.passed, there.lost, there.refused), (read.len() as u64, lost as u64, 0));
-    }
 }
 
 #[test]
@@ -170,19 +167,6 @@ fn a_port_is_taken_once_at_the_far_end_of_each_link() {
     assert_eq!(places[0], places[1], "each link has its ports to itself");
 }
 
-/// What netem is put on, which tests of a kernel without netem would not reach.
-#[test]
-fn two_ethernet_devices_are_connected() {
-    let Some(_) = link(Duration::ZERO, 0.0) else { return };
-    let (server, load) = (Namespace::new().unwrap(), Namespace::new().unwrap());
-    if let Err(error) = ethernet(&server, &load) {
-        eprintln!("SKIPPED: no virtual Ethernet devices here: {error:#}");
-        return;
-    }
-    // On a busy machine all of one series may take longer than is waited for.
-    assert!((0..50).any(|_| load.inside(|| round_trip_us(Duration::ZERO)).unwrap().is_some()));
-}
-
 #[test]
 fn a_user_without_the_right_is_refused_in_one_line() {
     if !rustix::process::geteuid().is_root() {
@@ -194,7 +178,7 @@ fn a_user_without_the_right_is_refused_in_one_line() {
         // SAFETY: the plain system call changes this thread's user alone, and the thread ends right after.
         let changed = unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
         assert_eq!(changed, 0);
-        format!("{:#}", Link::new(Duration::ZERO, 0.0, 0).unwrap_err())
+        format!("{:#}", Link::new(Duration::ZERO, 0.0).unwrap_err())
     });
     let refused = refused.join().unwrap();
     assert!(refused.contains("run as root, or leave network out"), "{refused}");

@@ -110,7 +110,7 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
         max_extra_blocks: Some(0),
         precision: None,
         window_ms: WINDOW_MS,
-        open: campaign.open.clone().map(|open| Open { background: None, stall: None, wire: false, ..open }),
+        open: campaign.open.clone().map(|open| Open { background: None, stall: None, ..open }),
         ..campaign.part(CEILINGS)
     };
     Ok(plan.part(vec![plan.server(name)?.clone()], campaign))

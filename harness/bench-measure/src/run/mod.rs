@@ -174,7 +174,7 @@ pub fn begin(
 ) -> Result<RunFolder> {
     if plan.campaign.has_network() {
         // Where that is not permitted it is better said before anything is measured.
-        Link::new(Duration::ZERO, 0.0, 0).with_context(|| format!("campaign {}", plan.campaign.name))?;
+        Link::new(Duration::ZERO, 0.0).with_context(|| format!("campaign {}", plan.campaign.name))?;
     }
     let folder = RunFolder::create(results, &plan.campaign.name)?;
     let begun = ceilings::with_rates(&folder, plan, tools, command, interrupt)

@@ -9,7 +9,6 @@ mod over_link;
 pub(super) mod tool;
 mod traffic;
 mod watch;
-mod wire;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +28,7 @@ use crate::owned_process::remove_if_empty;
 use crate::subject::{self, Place, Subject};
 use bench_model::load::UserStage;
 use bench_model::load::toolchain::Tools;
-use bench_model::observation::{Capacity, Observation, Outcome, Sample, UpstreamUse, Warmup};
+use bench_model::observation::{Capacity, LinkUse, Observation, Outcome, Sample, UpstreamUse, Warmup};
 use bench_model::plan::{Plan, Trial};
 use bench_model::results::RunFolder;
 use bench_model::target::Target;
@@ -218,7 +217,6 @@ impl Bench<'_> {
         let stays = keeps && self.plan.campaign.stages.is_none();
         let holds = self.plan.hosts.is_none() && trial.rate.is_none() && stays;
         let holding = seen.filter(|_| holds).map(|seen| Holding { addr, others, seen, allowed_ms });
-        let capture = self.capture(trial, &subject.target)?;
         let ready = self.prepare_window(trial, &subject.target, holding.clone())?;
         let counts = read_counts(subject)?;
         // The connection that read the counts is one of those that must be gone.
@@ -227,7 +225,6 @@ impl Bench<'_> {
         }
         meet(paired)?;
 
-        let link_before = subject.link.as_ref().map(|link| link.take()).transpose()?;
         let network = over_link::counters(subject);
         let threads_before = seen.map(|seen| threads::read(seen.pid));
         let cpu_before = Seen::cpu(seen)?;
@@ -246,14 +243,13 @@ impl Bench<'_> {
         let server_cpu = Seen::cpu(seen)?.zip(cpu_before).map(|(now, before)| now.since(before));
         let upstream = subject.upstream.as_deref().and_then(upstream_use).zip(upstream_before);
         let network = over_link::counters(subject).since(network);
-        let link = over_link::used(subject, link_before)?;
+        let link = subject.link.as_ref().map(|link| LinkUse { round_trip_us: link.round_trip_us });
         let limited = subject.usage().zip(limited_before).map(|(now, before)| now.since(before));
         let threads = seen.zip(threads_before.as_ref());
         let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
         let (sampled, half, checked) = watch.end();
         let limit = self.plan.campaign.environment.max_foreign_cpu.0;
         let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
-        let wire = self.captured(capture)?;
         let (load, background) = self.read_window(&ready, &put)?;
         meet(paired)?;
         // A server that failed the load may fail this request too, and what the load showed is worth more.
@@ -291,7 +287,6 @@ impl Bench<'_> {
             threads: threads.unwrap_or_default(),
             background: background.map(Box::new),
             stalls: put.stalls,
-            wire,
             checked: checked.checked,
             differences: differences.found(),
             upstream: upstream.map(|(now, before)| UpstreamUse { cpu: now.cpu.since(before.cpu), ..now }),

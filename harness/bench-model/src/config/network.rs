@@ -96,7 +96,6 @@ impl Campaign {
             ("[stages]", self.stages.is_some()),
             ("remedy_trials", self.remedy_trials > 0),
             ("placement = \"duet\"", self.environment.placement == Placement::Duet),
-            ("open.wire", self.open.as_ref().is_some_and(|open| open.wire)),
         ];
         for (name, has) in parts {
             ensure!(

@@ -29,11 +29,6 @@ pub struct Open {
     pub background: Option<Background>,
     /// The server is stopped now and then.
     pub stall: Option<Stall>,
-    /// Whether tcpdump notes when requests and answers pass the loopback interface, so that a load tool's own work can
-    /// be distinguished from the server's. It needs the right to capture packets; without it that is said and nothing
-    /// else changes. Not with `background`: the packets of both loads have the same port.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub wire: bool,
 }
 
 /// Another load on the same server.
@@ -119,11 +114,6 @@ impl Open {
             ensure!(has_rates, "field open.tools: {} sends at no rate; name another load tool", can.name);
         }
         if let Some(background) = &self.background {
-            ensure!(
-                !self.wire,
-                "fields open.wire and open.background: on the wire the two loads can't be distinguished; leave one of \
-                 the two out"
-            );
             within("open.background.rate", background.rate.unwrap_or(1).into(), 1, MOST_RATE)?;
             within("open.background.connections", background.connections.into(), 1, 60_000)?;
             within("open.background.from_ms", background.from_ms, 0, campaign.window_ms.saturating_sub(1))?;
@@ -144,14 +134,7 @@ mod tests {
     use crate::config::ConfigDir;
 
     fn open() -> Open {
-        Open {
-            rates: vec![100, 200],
-            connections: 8,
-            tools: Vec::new(),
-            background: None,
-            stall: None,
-            wire: false,
-        }
+        Open { rates: vec![100, 200], connections: 8, tools: Vec::new(), background: None, stall: None }
     }
 
     fn background(always: bool) -> Background {
@@ -187,16 +170,5 @@ mod tests {
         };
         assert_eq!(disturbed(false), [false, true, false, true]);
         assert_eq!(disturbed(true), [true, true]);
-    }
-
-    #[test]
-    fn the_wire_is_refused_where_two_loads_are_on_it() {
-        let (campaign, _) = ConfigDir::of_repository().campaign("rates").unwrap();
-        let check = |wire, background| Open { wire, background, ..open() }.check(&campaign);
-        check(true, None).unwrap();
-        check(false, Some(background(false))).unwrap();
-        let refused = check(true, Some(background(true))).unwrap_err().to_string();
-        assert!(refused.contains("open.wire") && refused.contains("open.background"), "{refused}");
-        assert!(refused.contains("leave one of the two out") && refused.lines().count() == 1, "{refused}");
     }
 }

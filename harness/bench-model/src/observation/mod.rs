@@ -18,20 +18,9 @@ use bench_system::probe::other_processes::ForeignCpu;
 use bench_system::probe::process_usage::CpuTime;
 use bench_system::probe::resources::ResourceSample;
 use bench_system::probe::threads::ThreadUse;
-use bench_system::probe::wire::Wire;
 use bench_system::readable_numbers::count;
 
 pub use differences::{Checked, Difference, Differences, checked_answers};
-
-/// What passes packets on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Carrier {
-    /// The kernel's netem.
-    Netem,
-    /// Threads of the harness.
-    Userspace,
-}
 
 /// A trial and what came of it: one line of `observations.ndjson`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -187,8 +176,6 @@ pub struct Sample {
     pub background: Option<Box<LoadSample>>,
     /// How often the server was stopped in the window.
     pub stalls: Option<u32>,
-    /// Requests and answers on the network interface, where the campaign requests that.
-    pub wire: Option<Wire>,
     /// What each of the server's threads did in the window, the busiest first; empty where the machine does not report
     /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -208,26 +195,11 @@ pub struct Sample {
     pub silence: String,
 }
 
-/// What the network between load tool and server did in the window. What the kernel's own (netem) does is not counted.
-#[skip_serializing_none]
+/// The network between load tool and server.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LinkUse {
-    /// What passes packets on.
-    pub carrier: Carrier,
     /// A round trip without load, before the server was started: the median, in microseconds.
     pub round_trip_us: f64,
-    /// CPU time of what passes packets on, in seconds.
-    pub cpu_s: Option<f64>,
-    /// Packets that were passed on, both ways.
-    pub packets: Option<u64>,
-    /// Packets that were dropped as the network's loss says.
-    pub lost: Option<u64>,
-    /// Packets that were dropped because the network was full.
-    pub refused: Option<u64>,
-    /// How much later than due a packet was passed on, the median, in microseconds.
-    pub late_p50_us: Option<f64>,
-    /// And the 99th percentile.
-    pub late_p99_us: Option<f64>,
 }
 
 /// What the server behind a gateway used.

@@ -56,13 +56,9 @@ impl Sample {
             Figure::OwnLagP99Us => load.open?.own_lag_us.or(load.open?.send_lag_us)?.p99,
             Figure::P50FromSendUs => load.open?.from_send_us.p50,
             Figure::P99FromSendUs => load.open?.from_send_us.p99,
-            Figure::WireP50Us => self.wire.as_ref()?.p50_us()?,
             Figure::UpstreamCpuUsPerRequest => self.upstream?.cpu.total_s() * 1e6 / served,
             Figure::UpstreamMemoryBytes => self.upstream?.peak_memory_bytes? as f64,
             Figure::RoundTripUs => self.link?.round_trip_us,
-            Figure::PacketLateP99Us => self.link?.late_p99_us?,
-            Figure::LinkCores => self.link?.cpu_s? / self.window_s,
-            Figure::PacketsPerSecond => self.link?.packets? as f64 / self.window_s,
             Figure::SegmentsSentAgain => self.network.retransmits? as f64,
             Figure::AnswerBytes => self.answer_bytes as f64,
             Figure::ConnectP50Us => connect_us(self)?.p50,
@@ -80,7 +76,6 @@ impl Sample {
             Figure::LeftRequests => load.staged.as_ref()?.left as f64,
             Figure::ThrottledShare => self.limited?.throttled_share()?,
             Figure::BusiestClientCores => load.staged.as_ref()?.busiest_cores?,
-            Figure::ToolUs => load.open?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
         })
     }
 

@@ -9,7 +9,6 @@ use super::super::format::{
 use bench_analysis::open_loop::{AGREEMENT, Agreement, Recovery};
 use bench_model::config::Background;
 use bench_model::figure::Figure;
-use bench_model::load::Level;
 use bench_stats::{Estimate, median};
 
 /// All of them that the campaign measures.
@@ -187,69 +186,15 @@ fn agreement(run: &Run) -> String {
         .column("median from the send", |of| time(of.p50_us))
         .column("ratio of medians", |of| shown(of.ratio))
         .column("agree", |of| agree(of))
-        .column("median on the wire", |of| time(of.wire_us))
-        .column("ratio on the wire", |of| shown(of.wire_ratio))
-        .column("the tool adds", |of| time(of.tool_us))
         .column("ratio of rates sent", |of| shown(of.rate_ratio))
         .within(|table| {
             format!(
                 "## Do the load tools agree?\n\nThe same server at the same rate, loaded by each tool in turn. The \
                  median from the send is what all of them know; tools agree where it differs by no more than {:.0} %. \
-                 *On the wire* is from a request's first segment on the loopback interface to its answer's first, by a \
-                 clock that is no tool's; what a tool's median has beyond that it adds itself. bombardier held to a \
-                 rate stays a closed loop: it does not report when a request was to be sent.\n\n{table}{}",
-                AGREEMENT * 100.0,
-                why_they_differ(run, found)
+                 Where it differs by more, the tools make the difference, since the server is the same, and their \
+                 medians don't compare. bombardier held to a rate stays a closed loop: it does not report when a request \
+                 was to be sent.\n\n{table}",
+                AGREEMENT * 100.0
             )
         })
-}
-
-/// Where tools don't agree, what the wire says of it.
-fn why_they_differ(run: &Run, found: &[Agreement]) -> String {
-    let is_apart = |of: &&Agreement| of.level.tool != of.against && of.holds() == Some(false);
-    let lines = bullets(found.iter().filter(is_apart).map(|agreement| {
-        let Agreement { server, workload, level, against, .. } = agreement;
-        let reference = found.iter().find(|other| {
-            other.level == Level { tool: *against, ..*level }
-                && (&other.server, &other.workload) == (server, workload)
-        });
-        let (tool, other) = (level.tool.name(), against.name());
-        let why = reference.and_then(|reference| parts(agreement, reference)).unwrap_or_else(|| {
-            format!(
-                "whose time it is was not measured, because the loopback interface was not captured ({}). The server \
-                 is the same, so the tools make the difference.",
-                agreement.unseen.as_deref().unwrap_or("the campaign does not request it: open.wire")
-            )
-        });
-        format!("**{tool} against {other}**, {}, {}: {why}", run.label(server), at(workload, *level))
-    }));
-    if lines.is_empty() {
-        return lines;
-    }
-    format!(
-        "\nWhere they don't agree:\n\n{lines}\nMedians of different tools don't compare where they don't agree.\n"
-    )
-}
-
-/// The difference of two tools' medians in its two parts: on the wire, and the tools' own work. `None` where the wire
-/// was not captured.
-fn parts(agreement: &Agreement, reference: &Agreement) -> Option<String> {
-    let (median_us, other_us) = (agreement.p50_us?.value, reference.p50_us?.value);
-    let wire_us = agreement.wire_us?.value - reference.wire_us?.value;
-    let (adds_us, other_adds_us) = (agreement.tool_us?.value, reference.tool_us?.value);
-    let (tool, other) = (agreement.level.tool.name(), reference.level.tool.name());
-    let sign = |us: f64, more: &'static str, less: &'static str| {
-        format!("{} {}", time_us(us.abs()), if us < 0.0 { less } else { more })
-    };
-    let mostly = match wire_us.abs() > (adds_us - other_adds_us).abs() {
-        true => format!("mostly that {tool} sends in another rhythm, or takes the server's processors"),
-        false => "mostly the tools' own work".to_owned(),
-    };
-    Some(format!(
-        "its median is {}. On the wire the server answers it {}; {tool} itself adds {}, {other} {}: {mostly}.",
-        sign(median_us - other_us, "longer", "shorter"),
-        sign(wire_us, "later", "sooner"),
-        time_us(adds_us),
-        time_us(other_adds_us)
-    ))
 }

@@ -49,7 +49,6 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         threads: Vec::new(),
         background: None,
         stalls: None,
-        wire: None,
         checked: None,
         differences: None,
         upstream: None,

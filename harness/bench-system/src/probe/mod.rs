@@ -1,5 +1,5 @@
 //! What the system knows of processes, the network and itself. Most is read from `/proc` and clocks, which costs a
-//! measured process nothing. `callgrind` and `wire` (tcpdump) do cost one, and are for trials of
+//! measured process nothing. `callgrind` does cost one, and is for trials of
 //! their own.
 //!
 //! A counter that the machine lacks is `None`, never 0.
@@ -18,4 +18,3 @@ pub mod processor;
 pub mod resources;
 pub mod threads;
 pub mod watcher;
-pub mod wire;

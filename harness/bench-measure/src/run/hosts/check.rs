@@ -39,7 +39,6 @@ pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
         ("[stages]", campaign.stages.is_some()),
         ("network", campaign.has_network()),
         ("open.background", open.is_some_and(|open| open.background.is_some())),
-        ("open.wire", open.is_some_and(|open| open.wire)),
         ("hold", campaign.hold),
         ("a workload about newest numbers", plan.workloads.iter().any(Workload::is_about_newest)),
     ];
