@@ -1,8 +1,6 @@
 //! What a measured program is: the file itself, and what cargo built it from. Two runs whose servers have the same
 //! fingerprint measured the same servers, whatever else changed in the repository between them.
 
-mod build_command;
-mod manifests;
 mod sources;
 
 use std::collections::BTreeMap;

@@ -1,272 +1,148 @@
-//! The fingerprint of what a program is built from: the files of its package and of the packages of this repository
-//! below it, the features that are on in each, the versions of all other packages as `Cargo.lock` has them, the
-//! profile, and the rest of the build command. Nothing in it depends on where the repository lies, on git, or on what
-//! is downloaded or built.
-//!
-//! Cargo itself is not asked: `cargo metadata` unites the features of the whole workspace, so that a dependency of the
-//! harness would change every server, and it needs every crate of every platform.
+//! The fingerprint of what a program is built from: the files in git of its package and of the packages of this machine
+//! below it, `Cargo.lock`, the workspace's profiles and shared dependencies, and the build command.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use toml::{Table, Value};
 
-use super::build_command::BuildCommand;
-use super::manifests::{Dependency, Lock, Locked, Package, entries, normal, profiles, read};
-use bench_system::repository::hex;
-
-/// Folders of a package that are in none of its programs.
-const OF_TESTS: [&str; 5] = ["tests", "benches", "examples", "fuzz", "target"];
+use bench_system::cargo::without_own_package;
+use bench_system::repository::{git, hex, sha256_of_file};
 
 /// What a program is built from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sources {
     /// SHA-256 of all of it, in hexadecimal.
     pub fingerprint: String,
-    /// The files behind it, manifests and lock file too, from the root that was given.
+    /// The folders and files behind it, from the root that was given.
     pub files: Vec<PathBuf>,
 }
 
-/// A package and the features that are on in it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct State {
-    features: BTreeSet<String>,
-    /// Optional dependencies that are on.
-    on: BTreeSet<String>,
+/// What `cargo metadata --no-deps` prints: the packages of a workspace.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_root: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    manifest_path: PathBuf,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    /// Its folder, where it is on this machine.
+    path: Option<PathBuf>,
+    /// None of a usual one, else `build` or `dev`.
+    kind: Option<String>,
 }
 
 /// The sources of what a command builds in the repository at `root`; `None` where the command is not cargo's.
 ///
 /// # Errors
-/// A manifest or a file can't be read, or the lock file does not fit.
+/// There is no git, cargo knows no such package, or a file can't be read.
 pub fn sources(command: &[String], root: &Path) -> Result<Option<Sources>> {
-    let Some(command) = BuildCommand::read(command) else { return Ok(None) };
-    let manifest = command.manifest.as_deref().map(|path| root.join(path));
-    let start = manifest.as_ref().and_then(|path| path.parent()).unwrap_or(root);
-    let package = match &command.package {
-        Some(name) => Package::member(start, name)?,
-        None => Package::read(&normal(start))?,
-    };
-    let below = Below::of(&command, package)?;
-    let mut text = below.text(&command)?;
-    let files = below.files()?;
-    for (label, path) in &files {
-        let bytes = fs::read(path).with_context(|| format!("can't read {}", path.display()))?;
-        text.push_str(&format!("file {label} {}\n", hex(&Sha256::digest(bytes))));
-    }
-    let manifests = below.packages.keys().map(|folder| folder.join("Cargo.toml"));
-    let of_workspace = ["Cargo.toml", "Cargo.lock"].map(|name| below.root.join(name));
-    let relative = |path: PathBuf| {
-        let path = normal(&path);
-        path.strip_prefix(root).map_or_else(|_| path.clone(), Path::to_owned)
-    };
-    let paths: BTreeSet<PathBuf> =
-        files.into_values().chain(manifests).chain(of_workspace).map(relative).collect();
-    Ok(Some(Sources { fingerprint: hex(&Sha256::digest(text)), files: paths.into_iter().collect() }))
-}
-
-/// A package with those of this machine below it.
-struct Below {
-    /// The folder of the package that is built.
-    built: PathBuf,
-    /// The folder of the workspace that it is built in.
-    root: PathBuf,
-    is_example: bool,
-    packages: BTreeMap<PathBuf, (Package, State)>,
-    lock: Lock,
-    /// All packages from elsewhere.
-    locked: BTreeSet<Locked>,
-}
-
-impl Below {
-    fn of(command: &BuildCommand, package: Package) -> Result<Self> {
-        let (built, root) = (package.folder.clone(), package.root.clone());
-        let mut state = State { features: command.features.iter().cloned().collect(), ..State::default() };
-        if command.all_features {
-            state.features.extend(package.features().into_keys());
-        }
-        if !command.no_default_features {
-            state.features.insert("default".to_owned());
-        }
-        let lock = read(&root.join("Cargo.lock"))?;
-        let packages = BTreeMap::from([(built.clone(), (package, state))]);
-        let mut below =
-            Self { built, root, is_example: command.is_example, packages, lock, locked: BTreeSet::new() };
-        below.resolve()?;
-        below.lock()?;
-        Ok(below)
-    }
-
-    fn dependencies(&self, package: &Package) -> Result<Vec<Dependency>> {
-        package.dependencies(self.is_example && package.folder == self.built)
-    }
-
-    /// Turns features on until no more ask for others.
-    fn resolve(&mut self) -> Result<()> {
-        loop {
-            let before = self.packages.clone();
-            for (package, state) in before.values() {
-                self.resolve_one(package, state.clone())?;
-            }
-            if self.packages.values().map(|(_, state)| state).eq(before.values().map(|(_, state)| state)) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Turns on what the features of a package ask for; what these ask for in turn is for the next round.
-    fn resolve_one(&mut self, package: &Package, mut state: State) -> Result<()> {
-        let features = package.features();
-        let mut asked: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for feature in state.features.clone() {
-            let Some(asks) = features.get(&feature) else {
-                // A dependency that is a feature of its own name.
-                state.on.insert(feature);
-                continue;
+    let root = &root.canonicalize().with_context(|| format!("can't read {}", root.display()))?;
+    let (manifest, package) = match command {
+        // The crates that it patches are made from the patches in that folder.
+        [.., program, dashes, folder] if [program, dashes] == ["patched-build", "--"] => (Some(folder), None),
+        [cargo, verb, ..] if cargo == "cargo" && ["build", "rustc"].contains(&verb.as_str()) => {
+            let value = |names: &[&str]| {
+                let at = command.iter().rposition(|arg| names.contains(&arg.as_str()))?;
+                command.get(at + 1)
             };
-            for ask in asks {
-                if let Some(dependency) = ask.strip_prefix("dep:") {
-                    state.on.insert(dependency.to_owned());
-                } else if let Some((dependency, feature)) = ask.split_once('/') {
-                    if !dependency.ends_with('?') {
-                        state.on.insert(dependency.to_owned());
-                    }
-                    let dependency = dependency.trim_end_matches('?').to_owned();
-                    asked.entry(dependency).or_default().insert(feature.to_owned());
-                } else {
-                    state.features.insert(ask.clone());
-                }
-            }
+            (value(&["--manifest-path"]), value(&["--package", "-p"]))
         }
-        for dependency in self.dependencies(package)? {
-            let is_on = !dependency.optional || state.on.contains(&dependency.key);
-            let Some(at) = dependency.folder.filter(|_| is_on) else { continue };
-            if !self.packages.contains_key(&at) {
-                self.packages.insert(at.clone(), (Package::read(&at)?, State::default()));
-            }
-            let Some((_, its)) = self.packages.get_mut(&at) else { continue };
-            its.features.extend(dependency.features);
-            its.features.extend(asked.get(&dependency.key).cloned().unwrap_or_default());
-            its.features.extend(dependency.default_features.then(|| "default".to_owned()));
-        }
-        if let Some((_, known)) = self.packages.get_mut(&package.folder) {
-            known.features.extend(state.features);
-            known.on.extend(state.on);
-        }
-        Ok(())
-    }
+        _ => return Ok(None),
+    };
+    let manifest = root.join(manifest.map_or("Cargo.toml", |path| path.as_str()));
+    let manifest = if manifest.is_dir() { manifest.join("Cargo.toml") } else { manifest };
+    let workspace = metadata(&manifest)?;
+    let shared = [workspace.workspace_root.join("Cargo.toml"), workspace.workspace_root.join("Cargo.lock")];
+    let is_built = |of: &&Package| package.map_or(of.manifest_path == manifest, |name| of.name == *name);
+    let built = workspace.packages.iter().find(is_built);
+    let named = package.map_or_else(|| manifest.display().to_string(), Clone::clone);
+    let built = built.with_context(|| format!("{} has no package {named}", root.display()))?;
+    let folders = below(&workspace.packages, built, command.iter().any(|arg| arg == "--example"))?;
 
-    /// The dependencies of a package that are on.
-    fn active(&self, package: &Package, state: &State) -> Result<Vec<Dependency>> {
-        let mut all = self.dependencies(package)?;
-        all.retain(|dependency| !dependency.optional || state.on.contains(&dependency.key));
-        all.sort();
-        Ok(all)
+    // Where the program lies decides nothing of it.
+    let folder = command.iter().position(|arg| arg == "--target-dir");
+    let words = command.iter().enumerate();
+    let words = words.filter(|(at, _)| folder.is_none_or(|folder| *at != folder && *at != folder + 1));
+    let mut text: String = words.map(|(_, word)| format!("{word}\n")).collect();
+    text += &of_workspace(&shared[0])?;
+    text += &sha256_of_file(&shared[1])?;
+    for folder in &folders {
+        text += &state(root, folder)?;
     }
-
-    /// Finds the packages from elsewhere, and those of this machine that take the place of such.
-    fn lock(&mut self) -> Result<()> {
-        let mut found: BTreeSet<Locked> = BTreeSet::new();
-        for (package, state) in self.packages.values() {
-            let active = self.active(package, state)?;
-            for dependency in active.iter().filter(|dependency| dependency.folder.is_none()) {
-                let direct = self.lock.dependency(&package.name, &dependency.name)?;
-                found.extend(self.lock.below(direct).into_iter().cloned());
-            }
-        }
-        for name in found.iter().filter(|locked| locked.source.is_none()).map(|locked| locked.name.clone()) {
-            if self.packages.values().any(|(package, _)| package.name == name) {
-                continue;
-            }
-            let folder = self.patched(&name)?;
-            let folder = folder.with_context(|| format!("Cargo.lock gives no source of {name}"))?;
-            // In a target folder: made by the build, from files of the package.
-            if folder.components().all(|part| part.as_os_str() != "target") {
-                self.packages.insert(folder.clone(), (Package::read(&folder)?, State::default()));
-            }
-        }
-        self.locked = found;
-        Ok(())
-    }
-
-    /// The folder that the workspace takes a package from in the place of its registry's.
-    fn patched(&self, name: &str) -> Result<Option<PathBuf>> {
-        let manifest: Table = read(&self.root.join("Cargo.toml"))?;
-        let patches = entries(&manifest, "patch").filter_map(|(_, of)| of.as_table()).flatten();
-        let named =
-            patches.filter(|(key, spec)| spec.get("package").and_then(Value::as_str).unwrap_or(key) == name);
-        let mut paths = named.filter_map(|(_, spec)| spec.get("path").and_then(Value::as_str));
-        Ok(paths.next().map(|path| normal(&self.root.join(path))))
-    }
-
-    /// All but the files, a line each.
-    fn text(&self, command: &BuildCommand) -> Result<String> {
-        let mut lines = vec![format!("build {} {:?}", command.profile, command.rest)];
-        let workspace = read(&self.root.join("Cargo.toml"))?;
-        for (name, profile) in profiles(&workspace, &command.profile) {
-            lines.push(format!("profile {name} {profile}"));
-        }
-        let mut packages: Vec<&(Package, State)> = self.packages.values().collect();
-        packages.sort_by_key(|(package, _)| &package.name);
-        for (package, state) in packages {
-            let field = |name: &str| package.field(name).map_or_else(String::new, Value::to_string);
-            lines.push(format!("package {} {} {}", package.name, field("version"), field("edition")));
-            lines.push(format!("features {:?}", state.features));
-            for of in self.active(package, state)? {
-                let Dependency { key, name, folder, default_features, features, .. } = of;
-                let here = folder.is_some();
-                lines.push(format!("dependency {key} {name} {here} {default_features} {features:?}"));
-            }
-        }
-        lines.extend(self.locked.iter().map(|Locked { name, version, source, checksum, .. }| {
-            format!("locked {name} {version} {source:?} {checksum:?}")
-        }));
-        Ok(lines.join("\n") + "\n")
-    }
-
-    /// Each file of the packages by what it is called in every clone.
-    fn files(&self) -> Result<BTreeMap<String, PathBuf>> {
-        let mut files = BTreeMap::new();
-        for (package, _) in self.packages.values() {
-            let with_examples = self.is_example && package.folder == self.built;
-            let mut found = files_of(&package.folder, with_examples)?;
-            found.extend(package.named_files());
-            for path in found {
-                let label = match path.strip_prefix(&package.folder) {
-                    Ok(inside) => inside.display().to_string(),
-                    Err(_) => format!("outside {}", path.file_name().unwrap_or_default().display()),
-                };
-                files.insert(format!("{} {label}", package.name), path);
-            }
-        }
-        Ok(files)
-    }
+    let files = folders.iter().chain(&shared).map(|path| path.strip_prefix(root).unwrap_or(path).to_owned());
+    Ok(Some(Sources { fingerprint: hex(&Sha256::digest(text)), files: files.collect() }))
 }
 
-/// The files of a package that may be in its programs. Its manifest is not among them: what of it counts is read.
-fn files_of(folder: &Path, with_examples: bool) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut left = vec![folder.to_owned()];
-    while let Some(at) = left.pop() {
-        let place = || format!("can't read {}", at.display());
-        for entry in fs::read_dir(&at).with_context(place)? {
-            let path = entry.with_context(place)?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let is_of_tests = OF_TESTS.contains(&&*name) && !(with_examples && name == "examples");
-            let is_left_out = is_of_tests || ["Cargo.toml", "Cargo.lock"].contains(&&*name);
-            if name.starts_with('.') || name.ends_with(".md") || (at == folder && is_left_out) {
-                continue;
-            }
-            match path.is_dir() {
-                // Another package.
-                true if path.join("Cargo.toml").is_file() => {}
-                true => left.push(path),
-                false => files.push(path),
+/// The folders of a package and of those of this machine below it; for an example, of those that tests need, too.
+fn below(packages: &[Package], built: &Package, is_example: bool) -> Result<BTreeSet<PathBuf>> {
+    let of = |package: &Package, with_dev: bool| -> Vec<PathBuf> {
+        let needed = package.dependencies.iter().filter(|of| with_dev || of.kind.as_deref() != Some("dev"));
+        needed.filter_map(|of| of.path.clone()).collect()
+    };
+    let own = built.manifest_path.parent().unwrap_or(Path::new("/")).to_owned();
+    let mut left = of(built, is_example);
+    let mut found = BTreeSet::from([own]);
+    while let Some(folder) = left.pop() {
+        if found.insert(folder.clone()) {
+            let manifest = folder.join("Cargo.toml");
+            let is_it = |of: &&Package| of.manifest_path == manifest;
+            match packages.iter().find(is_it) {
+                Some(package) => left.extend(of(package, false)),
+                // Of another workspace.
+                None => left.extend(
+                    metadata(&manifest)?.packages.iter().find(is_it).into_iter().flat_map(|it| of(it, false)),
+                ),
             }
         }
     }
-    Ok(files)
+    Ok(found)
+}
+
+fn metadata(manifest: &Path) -> Result<Metadata> {
+    let mut cargo = Command::new("cargo");
+    cargo
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"])
+        .arg(manifest);
+    let output = without_own_package(&mut cargo).output().context("can't start cargo")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo metadata of {}: {}", manifest.display(), said.trim());
+    serde_json::from_slice(&output.stdout).context("cargo metadata prints another form")
+}
+
+/// What of a workspace's manifest its packages are built by.
+fn of_workspace(manifest: &Path) -> Result<String> {
+    let text = fs::read_to_string(manifest).with_context(|| format!("can't read {}", manifest.display()))?;
+    let table: toml::Table = text.parse().with_context(|| format!("can't read {}", manifest.display()))?;
+    let workspace = table.get("workspace");
+    let shared = ["dependencies", "package"].map(|name| workspace.and_then(|of| of.get(name)));
+    let own = ["profile", "patch"].map(|name| table.get(name));
+    Ok(shared.into_iter().chain(own).flatten().map(|value| format!("{value}\n")).collect())
+}
+
+/// The tree of a folder in the commit, and what of it differs from that.
+fn state(root: &Path, folder: &Path) -> Result<String> {
+    let label = folder.strip_prefix(root).unwrap_or(folder).to_string_lossy();
+    let of = |args: &[&str]| {
+        git(folder, args).with_context(|| format!("git knows nothing of {}", folder.display()))
+    };
+    let tree = of(&["rev-parse", "HEAD:./"])?;
+    let changed = of(&["diff", "HEAD", "--binary", "--", "."])?;
+    let mut text = format!("{label} {}\n{changed}", tree.trim());
+    for name in of(&["ls-files", "--others", "--exclude-standard", "-z"])?.split_terminator('\0') {
+        text += &format!("{name} {}\n", sha256_of_file(&folder.join(name))?);
+    }
+    Ok(text)
 }

@@ -3,51 +3,32 @@
 use super::*;
 use bench_system::repository::changed_files;
 
-/// A workspace of a server, a library below it, a tool next to it, and a patched crate.
-const FILES: [(&str, &str); 14] = [
+/// A workspace of a server, a library below it and a tool next to it.
+const FILES: [(&str, &str); 12] = [
     (
         "Cargo.toml",
-        "[workspace]\nmembers = [\"servers/one\", \"kit\", \"tool\"]\n[workspace.package]\nedition = \"2024\"\n\
-         [workspace.dependencies]\nkit = { path = \"kit\", features = [\"base\"] }\nserde = \"1\"\nextra = \"1\"\n\
-         [profile.release]\nlto = \"thin\"\n[profile.dev]\ndebug = false\n\
-         [patch.crates-io]\npatched = { path = \"patched\" }\n",
+        "[workspace]\nresolver = \"3\"\nmembers = [\"servers/one\", \"kit\", \"tool\"]\n[workspace.package]\nedition = \
+         \"2024\"\n[workspace.dependencies]\nkit = { path = \"kit\", features = [\"base\"] }\n\
+         [profile.release]\nlto = \"thin\"\n",
     ),
-    (
-        "Cargo.lock",
-        "[[package]]\nname = \"one\"\nversion = \"0.1.0\"\ndependencies = \
-         [\"kit\", \"patched\", \"proptest\", \"serde\"]\n\
-         [[package]]\nname = \"kit\"\nversion = \"0.1.0\"\ndependencies = [\"extra\", \"serde\"]\n\
-         [[package]]\nname = \"tool\"\nversion = \"0.1.0\"\ndependencies = [\"clap\"]\n\
-         [[package]]\nname = \"patched\"\nversion = \"2.0.0\"\n\
-         [[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nsource = \"r\"\nchecksum = \"aa\"\ndependencies = \
-         [\"derive\"]\n\
-         [[package]]\nname = \"derive\"\nversion = \"1.0.1\"\nsource = \"r\"\nchecksum = \"bb\"\n\
-         [[package]]\nname = \"extra\"\nversion = \"1.0.0\"\nsource = \"r\"\nchecksum = \"cc\"\n\
-         [[package]]\nname = \"proptest\"\nversion = \"1.0.0\"\nsource = \"r\"\nchecksum = \"ee\"\n\
-         [[package]]\nname = \"clap\"\nversion = \"4.0.0\"\nsource = \"r\"\nchecksum = \"dd\"\n",
-    ),
+    ("Cargo.lock", "# as cargo wrote it\n"),
     (
         "servers/one/Cargo.toml",
         "[package]\nname = \"one\"\nversion = \"0.1.0\"\nedition.workspace = true\n\
-         [features]\ndefault = [\"fast\"]\nfast = [\"kit/fast\"]\nmore = [\"kit/extra\"]\n\
-         [dependencies]\nkit.workspace = true\nserde.workspace = true\npatched = \"2\"\n[dev-dependencies]\nproptest \
-         = \"1\"\n",
+         [features]\ndefault = [\"fast\"]\nfast = [\"kit/fast\"]\nmore = []\n\
+         [dependencies]\nkit.workspace = true\n[dev-dependencies]\ntool = { path = \"../../tool\" }\n",
     ),
     ("servers/one/src/main.rs", "fn main() {}\n"),
     ("servers/one/tests/it.rs", "// a test\n"),
     ("servers/one/examples/minimal.rs", "fn main() {}\n"),
     (
         "kit/Cargo.toml",
-        "[package]\nname = \"kit\"\nversion = \"0.1.0\"\nedition.workspace = true\n\
-         [features]\nbase = []\nfast = []\nextra = [\"dep:extra\"]\n\
-         [dependencies]\nserde.workspace = true\nextra = { workspace = true, optional = true }\n",
+        "[package]\nname = \"kit\"\nversion = \"0.1.0\"\nedition.workspace = true\n[features]\nbase = []\nfast = []\n",
     ),
     ("kit/src/lib.rs", "pub fn answer() {}\n"),
     ("kit/src/deep/table.txt", "1\n"),
-    ("tool/Cargo.toml", "[package]\nname = \"tool\"\nversion = \"0.1.0\"\n[dependencies]\nclap = \"4\"\n"),
-    ("tool/src/main.rs", "fn main() {}\n"),
-    ("patched/Cargo.toml", "[package]\nname = \"patched\"\nversion = \"2.0.0\"\n"),
-    ("patched/src/lib.rs", "pub fn patched() {}\n"),
+    ("tool/Cargo.toml", "[package]\nname = \"tool\"\nversion = \"0.1.0\"\nedition = \"2024\"\n"),
+    ("tool/src/lib.rs", "pub fn tool() {}\n"),
     ("README.md", "# One\n"),
 ];
 
@@ -57,6 +38,15 @@ fn written(to: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
+    in_git(to, &["init", "--quiet"]);
+    in_git(to, &["add", "."]);
+    in_git(to, &["commit", "--quiet", "--message", "all"]);
+}
+
+fn in_git(root: &Path, args: &[&str]) {
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@b.invalid", "-c", "commit.gpgsign=false"];
+    let output = Command::new("git").arg("-C").arg(root).args(identity).args(args).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
 
 fn command(text: &str) -> Vec<String> {
@@ -89,11 +79,7 @@ fn two_clones_have_one_fingerprint() {
     let [first, second] = clones.each_ref().map(|clone| sources(&command(PLAIN), clone).unwrap().unwrap());
     assert_eq!(first, second);
     let files: Vec<&str> = first.files.iter().filter_map(|file| file.to_str()).collect();
-    assert!(
-        files.contains(&"servers/one/src/main.rs") && files.contains(&"kit/src/deep/table.txt"),
-        "{files:?}"
-    );
-    assert!(files.contains(&"Cargo.lock") && !files.contains(&"tool/src/main.rs"), "{files:?}");
+    assert_eq!(files, ["kit", "servers/one", "Cargo.toml", "Cargo.lock"]);
 }
 
 #[test]
@@ -102,12 +88,7 @@ fn what_is_in_the_program_changes_the_fingerprint() {
         ("servers/one/src/main.rs", "main", "other"),
         ("kit/src/lib.rs", "answer", "other"),
         ("kit/src/deep/table.txt", "1", "2"),
-        ("patched/src/lib.rs", "patched", "other"),
-        (
-            "Cargo.lock",
-            "1.0.1\"\nsource = \"r\"\nchecksum = \"bb\"",
-            "1.0.2\"\nsource = \"r\"\nchecksum = \"b2\"",
-        ),
+        ("Cargo.lock", "cargo", "rustc"),
         ("Cargo.toml", "lto = \"thin\"", "lto = \"fat\""),
         ("Cargo.toml", "features = [\"base\"]", "features = []"),
         ("Cargo.toml", "edition = \"2024\"", "edition = \"2021\""),
@@ -121,27 +102,32 @@ fn what_is_in_the_program_changes_the_fingerprint() {
 fn what_is_not_in_the_program_does_not() {
     for (file, from, to) in [
         ("README.md", "One", "Two"),
-        ("tool/src/main.rs", "main", "other"),
-        ("tool/Cargo.toml", "clap = \"4\"", "clap = \"4.0\""),
-        ("servers/one/tests/it.rs", "test", "tests"),
-        ("servers/one/examples/minimal.rs", "main", "other"),
-        ("servers/one/Cargo.toml", "proptest = \"1\"", "proptest = \"1.0\""),
-        ("Cargo.lock", "\"dd\"", "\"d2\""),
-        ("Cargo.lock", "\"cc\"", "\"c2\""),
-        ("Cargo.lock", "\"ee\"", "\"e2\""),
-        ("Cargo.toml", "debug = false", "debug = true"),
+        ("tool/src/lib.rs", "tool", "other"),
+        ("Cargo.toml", "resolver = \"3\"", "resolver = \"2\""),
     ] {
         assert!(!changes(PLAIN, file, from, to), "{file}: {from}");
     }
 }
 
 #[test]
-fn a_feature_or_an_example_brings_what_it_needs() {
+fn a_commit_of_what_differs_and_a_new_file_change_it() {
+    let dir = tempfile::tempdir().unwrap();
+    written(dir.path());
+    let before = fingerprint(dir.path(), PLAIN);
+    fs::write(dir.path().join("kit/src/new.rs"), "").unwrap();
+    let with_new = fingerprint(dir.path(), PLAIN);
+    assert_ne!(with_new, before);
+    fs::write(dir.path().join("kit/src/new.rs"), "// changed").unwrap();
+    assert_ne!(fingerprint(dir.path(), PLAIN), with_new);
+    fs::remove_file(dir.path().join("kit/src/new.rs")).unwrap();
+    assert_eq!(fingerprint(dir.path(), PLAIN), before);
+}
+
+#[test]
+fn each_build_command_has_its_own() {
     let more = "cargo build --release --package one --features more";
-    assert!(changes(more, "Cargo.lock", "\"cc\"", "\"c2\""), "an optional dependency that is on");
     let example = "cargo build --release --package one --example minimal";
-    assert!(changes(example, "servers/one/examples/minimal.rs", "main", "other"));
-    assert!(changes(example, "Cargo.lock", "\"ee\"", "\"e2\""), "examples are built with what tests need");
+    assert!(changes(example, "tool/src/lib.rs", "tool", "other"), "examples are built with what tests need");
     let dir = tempfile::tempdir().unwrap();
     written(dir.path());
     let of = |build: &str| fingerprint(dir.path(), build);
@@ -158,7 +144,6 @@ fn a_feature_or_an_example_brings_what_it_needs() {
     all.dedup();
     assert_eq!(all.len(), builds.len());
     assert_eq!(of(PLAIN), of("cargo build --release --package one --target-dir target/elsewhere"));
-    assert_eq!(of(PLAIN), of("cargo build --release --manifest-path servers/one/Cargo.toml"));
     assert_eq!(sources(&command("make server"), dir.path()).unwrap(), None);
     let wrong = sources(&command("cargo build --package two"), dir.path()).unwrap_err();
     assert!(wrong.to_string().contains("has no package two"), "{wrong}");
@@ -185,9 +170,9 @@ fn every_server_here_has_a_fingerprint() {
     let mut found: Vec<String> = Vec::new();
     for name in names {
         let sources = of(name).unwrap();
-        let has = |file: &str| sources.files.iter().any(|path| path.ends_with(file));
-        assert!(has("validator-state/src/lib.rs"), "{name}: {:?}", sources.files);
-        assert!(!has("conformance/src/lib.rs") && !has("harness/bench-model/src/lib.rs"), "{name}");
+        let has = |folder: &str| sources.files.iter().any(|path| path.ends_with(folder));
+        assert!(has("servers/validator-state"), "{name}: {:?}", sources.files);
+        assert!(!has("servers/conformance") && !has("harness/bench-model"), "{name}");
         found.push(sources.fingerprint);
     }
     found.sort();
@@ -202,26 +187,19 @@ fn the_program_itself_and_what_changed_are_known() {
     let dir = tempfile::tempdir().unwrap();
     written(dir.path());
     let files = sources(&command(PLAIN), dir.path()).unwrap().unwrap().files;
-    assert_eq!(is_changed(dir.path(), &files), None, "no git");
-    let git = |args: &[&str]| {
-        let identity = ["-c", "user.name=a", "-c", "user.email=a@b.invalid", "-c", "commit.gpgsign=false"];
-        let output =
-            Command::new("git").arg("-C").arg(dir.path()).args(identity).args(args).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-    };
-    git(&["init", "--quiet"]);
-    git(&["add", "."]);
-    git(&["commit", "--quiet", "--message", "all"]);
     assert_eq!((is_changed(dir.path(), &files), changed_files(dir.path())), (Some(false), Some(Vec::new())));
     fs::write(dir.path().join("README.md"), "# Two\n").unwrap();
     assert_eq!(is_changed(dir.path(), &files), Some(false), "no file of the server");
     assert_eq!(changed_files(dir.path()), Some(vec!["README.md".to_owned()]));
     fs::write(dir.path().join("kit/src/lib.rs"), "// changed\n").unwrap();
     assert_eq!(is_changed(dir.path(), &files), Some(true));
-    let untracked = [PathBuf::from("kit/src/new.rs")];
-    assert_eq!(is_changed(dir.path(), &untracked), Some(false), "there is no such file");
+    in_git(dir.path(), &["checkout", "--quiet", "."]);
     fs::write(dir.path().join("kit/src/new.rs"), "").unwrap();
-    assert_eq!(is_changed(dir.path(), &untracked), Some(true), "a file that is in no commit");
+    assert_eq!(is_changed(dir.path(), &files), Some(true), "a file that is in no commit");
+    fs::remove_dir_all(dir.path().join(".git")).unwrap();
+    assert_eq!(is_changed(dir.path(), &files), None, "no git");
+    let unknown = sources(&command(PLAIN), dir.path()).unwrap_err().to_string();
+    assert!(unknown.contains("git knows nothing of"), "{unknown}");
 }
 
 #[test]
