@@ -38,8 +38,7 @@ enum Verb {
     Init(commands::init::Args),
     /// Pass calls on to a service and write each into a file, which a workload then sends: docs/ANY-SERVICE.md.
     Record(commands::record::Args),
-    /// Find out what this machine and this harness can distinguish.
-    /// Say why one server is faster than another on a request: `why actix legacy getBlocks`.
+    /// Say which functions of two servers take how many instructions of a request: `why actix legacy getBlocks`
     Why(commands::why::Args),
     /// Write the report of a run again, from its folder alone.
     Report(commands::report::Args),
