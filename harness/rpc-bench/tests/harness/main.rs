@@ -31,3 +31,4 @@ mod trial;
 mod watch;
 mod ways;
 mod whole;
+mod why;
