@@ -131,7 +131,6 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::ConfigDir;
 
     fn open() -> Open {
         Open { rates: vec![100, 200], connections: 8, tools: Vec::new(), background: None, stall: None }
