@@ -197,7 +197,7 @@ fn claims_are_counted_by_what_is_planted() {
 }
 
 #[test]
-fn a_view_of_duets_shows_each_server_beside_the_one_that_it_is_over() {
+fn a_view_of_duets_pairs_each_server_with_the_one_that_it_is_over() {
     let view = |title: &str, of: &str, over: &str| {
         format!(
             "[[view]]\ntitle = \"{title}\"\nfigure = \"cpu_us_per_request\"\nx = \"workload\"\nonly = {{ server = \
