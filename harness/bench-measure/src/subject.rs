@@ -267,19 +267,26 @@ fn wait_ready(process: &mut Owned, server: &Server, listen: &str, interrupt: &In
     let call = if let Ready::Call(call) = &server.ready { Some(call) } else { None };
     let within = if call.is_some() { HEALTHY_WITHIN } else { READY_WITHIN };
     let target = server.listening_at(listen);
+    let mut refused = String::new();
     let found = interrupt.wait(within, || {
         if let Some(status) = process.ended()? {
             bail!("it ended before it answered: {}", describe(status));
         }
-        let connects = || Ok(TcpStream::connect(listen).is_ok());
-        let is_ready = call.map_or_else(connects, |call| client::says_ready(&target, call))?;
+        let mut connects = || match TcpStream::connect(listen) {
+            Ok(_) => true,
+            Err(error) => {
+                refused = format!(": {error}");
+                false
+            }
+        };
+        let is_ready = call.map_or_else(|| Ok(connects()), |call| client::says_ready(&target, call))?;
         Ok(is_ready.then_some(()))
     })?;
     found.with_context(|| match call {
         Some(ReadyCall { request, .. }) => {
             format!("it did not answer {request} on {listen} as it does when it is ready within {within:?}")
         }
-        None => format!("it took no connection on {listen} within {within:?}"),
+        None => format!("it took no connection on {listen} within {within:?}{refused}"),
     })?;
     all_closed(process.pid(), listen, interrupt)?;
     Ok((listen.to_owned(), None, Value::Null))

@@ -31,6 +31,8 @@ figures! {
     RequestsPerSecond = "requests/s", Number;
     /// Server CPU time for a request, in microseconds.
     CpuUsPerRequest = "CPU time per request", Us;
+    /// Server CPU time for a message, in microseconds: a batch is one message, however many calls it has.
+    CpuUsPerMessage = "CPU time per message", Us;
     /// Median latency, in microseconds.
     P50Us = "p50", Us;
     /// 99th percentile of latency, in microseconds.

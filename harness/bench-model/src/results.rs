@@ -25,6 +25,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::observation::Observation;
 use crate::plan::{FORMAT, Plan, Trial};
@@ -171,8 +172,7 @@ impl RunFolder {
             None => format!("c{connections}{client}"),
             Some(rate) => format!("r{rate}-{}{}", tool.name(), if *disturbed { "-disturbed" } else { "" }),
         };
-        // A method that is measured by itself may have a slash in its name.
-        let workload = workload.replace('/', "-");
+        let workload = file_part(workload);
         let name = format!("{number:04}-b{block}-{server}-{workload}-{load}.{what}");
         self.0.join(TOOL_OUTPUT).join(name)
     }
@@ -357,6 +357,21 @@ pub fn pretty(value: &impl Serialize) -> Result<String> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(text)
+}
+
+/// Bytes of a name that a file's name has of it.
+const LONGEST_PART: usize = 80;
+
+/// A name as a part of a file's name: as it is where it can be one, and else its plain signs with a number that tells
+/// it from others. The name of a method may have any sign and any length.
+pub fn file_part(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if name.len() <= LONGEST_PART && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let plain = name.chars().map(|c| if is_plain(c) { c } else { '-' }).take(LONGEST_PART / 2);
+    let number: String = Sha256::digest(name).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{number}", plain.collect::<String>())
 }
 
 #[cfg(test)]

@@ -70,7 +70,9 @@ pub fn loaded_alike(run: &Run) -> Vec<(String, Option<&Server>)> {
         let environment = run.plan.environment_of(server);
         (environment.transport(), environment.in_flight(), environment.batch(), environment.keep_alive())
     };
-    if servers.iter().all(|server| way(server) == (Transport::Http, 1, 1, true)) {
+    let is_plain =
+        |server: &Server| way(server) == (Transport::Http, 1, 1, true) && server.access().is_empty();
+    if servers.iter().all(is_plain) {
         return vec![(String::new(), None)];
     }
     servers.iter().map(|server| (format!(", {}", server.name), Some(server))).collect()

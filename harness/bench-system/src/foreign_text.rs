@@ -46,9 +46,9 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     escaped_but(text, &[])
 }
 
-/// The same, without the line breaks.
+/// The same of a text with several lines, in which blanks keep numbers and units on one.
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
-    escaped_but(text, &['\n'])
+    escaped_but(text, &['\n', '\t', '\u{a0}'])
 }
 
 fn escaped_but<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
@@ -239,13 +239,13 @@ mod tests {
         ] {
             assert_eq!(escaped(text), shown);
             assert_eq!(escaped(shown), shown, "once");
-            assert!(!bounded(text).contains(is_hidden));
+            assert_eq!(bounded(text), escaped_lines(text));
         }
         for plain in ["\"it's\" a \\u{1b} µ × – … † ₂ ü e\u{301} 漢字 हिन्दी ไทยที่ 🦀", ""]
         {
             assert_eq!(escaped(plain), plain);
         }
-        assert_eq!(escaped_lines("a\nb\r\n"), "a\nb\\r\n");
+        assert_eq!(escaped_lines("a\nb\r\n\u{a0}\t\u{1b}"), "a\nb\\r\n\u{a0}\t\\u{1b}");
         assert_eq!(shown(" {\r\n\t\"a\": 1}\u{feff}\n", 99), "{   \"a\": 1}\\u{feff}");
         assert_eq!(shown("\0\0\0", 2), "\\0\\0… [1 more characters cut]");
     }

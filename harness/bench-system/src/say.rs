@@ -4,6 +4,8 @@
 use std::fmt::Arguments;
 use std::io::Write;
 
+use crate::foreign_text::escaped_lines;
+
 /// Prints a line to standard output.
 #[macro_export]
 macro_rules! say {
@@ -16,8 +18,8 @@ macro_rules! note {
     ($($text:tt)*) => { $crate::say::line(::std::io::stderr(), ::std::format_args!($($text)*)) };
 }
 
-/// Prints a line.
+/// Prints a line. No part of it is obeyed by a terminal, whoever wrote that.
 pub fn line(mut to: impl Write, text: Arguments<'_>) {
     // Where that fails, nobody reads it.
-    let _ = to.write_fmt(format_args!("{text}\n"));
+    let _ = writeln!(to, "{}", escaped_lines(&text.to_string()));
 }

@@ -2,6 +2,7 @@
 //! headline ratio. It is drawn when something has happened and never by a clock, so that it takes no processor time
 //! from a measurement.
 
+use bench_system::foreign_text::escaped_lines;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The most draws a second. What happens at once is drawn whole.
@@ -45,7 +46,7 @@ impl View {
     pub fn line(&self, text: &str) {
         // A terminal that takes no text is no reason to stop measuring.
         match self.is_shown() {
-            true => drop(self.all.println(text)),
+            true => drop(self.all.println(escaped_lines(text))),
             false => bench_system::note!("{text}"),
         }
     }
@@ -67,7 +68,10 @@ impl View {
         while self.ratios.len() < rows.len() {
             self.ratios.push(row(&self.all, "{wide_msg}"));
         }
-        self.ratios.iter().zip(rows).for_each(|(bar, text)| bar.set_message(text));
+        self.ratios
+            .iter()
+            .zip(rows)
+            .for_each(|(bar, text)| bar.set_message(escaped_lines(&text).into_owned()));
     }
 }
 

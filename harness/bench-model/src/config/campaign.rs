@@ -208,10 +208,28 @@ pub struct PassRule {
     pub server: String,
     /// The server in the denominator.
     pub over: String,
-    /// The largest ratio that passes.
+    /// The largest ratio that passes: `1.2`, or `"20%"`, which is 20 % more.
+    #[serde(default, deserialize_with = "ratio_or_percent")]
     pub at_most: Option<f64>,
     /// Equivalence: the largest difference that passes, either way. `"5%"` is from 1/1.05 to 1.05.
     pub within: Option<Percent>,
+}
+
+/// A ratio, as a number or as how much more than 1 it is.
+fn ratio_or_percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "give a ratio such as 1.2, or a percentage such as \"20%\": at most 20 % more"
+    )]
+    enum Written {
+        Ratio(f64),
+        More(String),
+    }
+    Ok(Some(match Written::deserialize(deserializer)? {
+        Written::Ratio(ratio) => ratio,
+        Written::More(text) => 1.0 + Percent::share(&text).map_err(serde::de::Error::custom)?.0,
+    }))
 }
 
 impl PassRule {
@@ -234,7 +252,10 @@ impl PassRule {
 
     pub(super) fn check(&self) -> Result<()> {
         let is_one = self.at_most.is_some() != self.within.is_some();
-        ensure!(is_one, "field pass: give either at_most (a ratio) or within (a percentage)");
+        ensure!(
+            is_one,
+            "field pass: give either at_most (a ratio such as 1.2, or \"20%\" more) or within (a percentage either way)"
+        );
         let most = self.at_most.unwrap_or(1.0);
         ensure!(most > 0.0, "field pass.at_most: {most} is no ratio; give a number above 0");
         Ok(())

@@ -201,6 +201,8 @@ fn rubbish_in_a_bound_is_named() {
         ("within = \"3%\"", "within = \"3%\"\nat_most = 1.5", "either at_most"),
         ("within = \"3%\"", "at_most = 0.0", "pass.at_most"),
         ("within = \"3%\"", "within = 5", "within"),
+        ("within = \"3%\"", "at_most = \"twice\"", "no percentage"),
+        ("within = \"3%\"", "at_most = true", "a ratio such as 1.2"),
         ("over = \"actix-minimal\"", "over = \"nobody\"", "pass.over"),
         ("over = \"actix-minimal\"", "over = \"legacy\"", "no comparison of this campaign"),
     ];

@@ -13,7 +13,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
+use super::load_tool::{
+    About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, is_for_a_file, text,
+};
 use super::{Client, Latency, Load, LoadSample, OpenWindow};
 use crate::transport::Transport;
 
@@ -54,6 +56,8 @@ impl Driver for Bombardier {
 
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
         let Bodies::One(body) = bodies else { bail!("bombardier sends the same body again and again") };
+        let in_file = if is_for_a_file(body) { Some(job.files.write_body(body)?) } else { None };
+        let body = in_file.as_deref().map_or(Body::Text(body), Body::File);
         let (args, interrupted) = measured(job.load, job.connecting_ms, body, job.url, &job.files.template);
         Ok(Invocation { args, interrupted, bodies: u64::MAX })
     }
@@ -64,7 +68,11 @@ impl Driver for Bombardier {
     }
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
-        vec![command(self.about().name, arguments(load, body, url, &[]))]
+        if is_for_a_file(body) {
+            let args = arguments(load, Body::File("/dev/stdin"), url, &[]);
+            return vec![command("echo", vec![body.to_owned()]), command(self.about().name, args)];
+        }
+        vec![command(self.about().name, arguments(load, Body::Text(body), url, &[]))]
     }
 }
 
@@ -75,15 +83,28 @@ const SHORTEST_MS: u64 = 1_000;
 /// before.
 const INTERRUPTED_MS: u64 = 5_000;
 
+/// A request's body, for the tool's arguments.
+#[derive(Debug, Clone, Copy)]
+pub enum Body<'a> {
+    /// Its text.
+    Text(&'a str),
+    /// The file that it is in.
+    File(&'a str),
+}
+
 /// The tool's arguments for a load on a URL. A load shorter than the tool takes becomes the shortest that it takes. A
 /// load at a rate is still a closed loop: the tool holds back what would exceed the rate, but each of its connections
 /// waits for an answer before it sends again.
-pub fn arguments(load: &Load, body: &str, url: &str, format: &[&str]) -> Vec<String> {
+pub fn arguments(load: &Load, body: Body<'_>, url: &str, format: &[&str]) -> Vec<String> {
     let connections = load.connections.to_string();
     let duration = format!("{}ms", load.duration_ms.max(SHORTEST_MS));
     let timeout = format!("{}ms", load.timeout_ms);
     let mut args = vec!["-c", &connections, "-d", &duration, "-t", &timeout, "-m", "POST"];
-    args.extend(["-H", "Content-Type: application/json", "-b", body, "-l"]);
+    let (option, body) = match body {
+        Body::Text(text) => ("-b", text),
+        Body::File(path) => ("-f", path),
+    };
+    args.extend(["-H", "Content-Type: application/json", option, body, "-l"]);
     let host = load.access.headers.host().map(|host| format!("Host: {host}"));
     args.extend(host.iter().flat_map(|host| ["-H", host]));
     // Its own option for that is one of another client than its default.
@@ -103,7 +124,7 @@ pub fn arguments(load: &Load, body: &str, url: &str, format: &[&str]) -> Vec<Str
 fn measured(
     load: &Load,
     connecting_ms: Option<u64>,
-    body: &str,
+    body: Body<'_>,
     url: &str,
     template: &Path,
 ) -> (Vec<String>, bool) {
@@ -318,16 +339,17 @@ mod tests {
 
     #[test]
     fn a_load_shorter_than_the_tool_takes_is_interrupted() {
-        let (args, interrupted) = measured(&load(250), None, "{}", "http://a/", Path::new("t"));
+        let (args, interrupted) = measured(&load(250), None, Body::Text("{}"), "http://a/", Path::new("t"));
         assert_eq!((args[3].as_str(), interrupted), ("5250ms", true));
-        let (args, interrupted) = measured(&load(1_000), None, "{}", "http://a/", Path::new("t"));
+        let (args, interrupted) = measured(&load(1_000), None, Body::Text("{}"), "http://a/", Path::new("t"));
         assert_eq!((args[3].as_str(), interrupted), ("1000ms", false));
-        assert_eq!(arguments(&load(250), "{}", "http://a/", &[])[3], "1000ms", "by hand");
+        assert_eq!(arguments(&load(250), Body::Text("{}"), "http://a/", &[])[3], "1000ms", "by hand");
     }
 
     #[test]
     fn a_load_that_waits_for_its_connections_is_interrupted() {
-        let (args, interrupted) = measured(&load(3_000), Some(10_000), "{}", "http://a/", Path::new("t"));
+        let (args, interrupted) =
+            measured(&load(3_000), Some(10_000), Body::Text("{}"), "http://a/", Path::new("t"));
         assert_eq!((args[3].as_str(), interrupted), ("18000ms", true));
     }
 
@@ -347,7 +369,7 @@ mod tests {
     #[test]
     fn a_rate_is_held_and_latency_counts_from_the_send() {
         let load = Load { rate: Some(4_000), ..load(1_000) };
-        let (args, _) = measured(&load, None, "{}", "http://a/", Path::new("t"));
+        let (args, _) = measured(&load, None, Body::Text("{}"), "http://a/", Path::new("t"));
         assert!(args.windows(2).any(|two| two == ["-r", "4000"]), "{args:?}");
         let sample = at_rate(parse(CLEAN).unwrap(), &load);
         let open = sample.open.unwrap();
@@ -360,16 +382,27 @@ mod tests {
     fn a_server_closes_the_connection_of_each_request() {
         let closes = |close_each| {
             let load = Load { close_each, ..load(1_000) };
-            arguments(&load, "{}", "http://a/", &[]).windows(2).any(|two| two == ["-H", "Connection: close"])
+            arguments(&load, Body::Text("{}"), "http://a/", &[])
+                .windows(2)
+                .any(|two| two == ["-H", "Connection: close"])
         };
         assert!(closes(true) && !closes(false));
+    }
+
+    #[test]
+    fn requests_name_the_host_that_they_are_to_name() {
+        let mut load = load(1_000);
+        load.access.headers = load.access.headers.with_host("node.example:80");
+        let args = arguments(&load, Body::File("f"), "http://127.0.0.1:80/", &[]);
+        assert!(args.windows(2).any(|two| two == ["-H", "Host: node.example:80"]), "{args:?}");
+        assert!(args.windows(2).any(|two| two == ["-f", "f"]), "{args:?}");
     }
 
     #[test]
     fn the_other_client_is_chosen() {
         let is_http1 = |client| {
             let load = Load { client, ..load(1_000) };
-            arguments(&load, "{}", "http://a/", &[]).contains(&"--http1".to_owned())
+            arguments(&load, Body::Text("{}"), "http://a/", &[]).contains(&"--http1".to_owned())
         };
         assert!(is_http1(Client::Http1) && !is_http1(Client::Fasthttp));
     }

@@ -116,6 +116,14 @@ impl Bodies<'_> {
     }
 }
 
+/// Bytes of a body that a tool gets as an argument; a longer one is in a file. Linux takes 131,071 for an argument.
+const LONGEST_ARGUMENT: usize = 100_000;
+
+/// Whether a body is given in a file.
+pub(super) const fn is_for_a_file(body: &str) -> bool {
+    body.len() > LONGEST_ARGUMENT
+}
+
 /// Requests that a closed loop with several bodies repeats.
 const REPEATED: u64 = 20_000;
 
@@ -133,6 +141,12 @@ pub struct Files {
 }
 
 impl Files {
+    /// Writes one body into [`Files::requests`], and gives its path as an argument.
+    pub(super) fn write_body(&self, body: &str) -> Result<String> {
+        bench_system::text_files::write(&self.requests, body)?;
+        Ok(self.requests.display().to_string())
+    }
+
     /// Writes a line into [`Files::requests`] for each request that is due, or a number of them for a closed loop that
     /// repeats them, as long as there are bodies, and gives their number. `write` appends a body's line to an empty
     /// one.

@@ -16,7 +16,9 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::failure::{NOT_JSON_RPC, RPC_ERROR};
-use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
+use super::load_tool::{
+    About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, is_for_a_file, text,
+};
 use super::records::kept::shared;
 use super::records::{self, Record, not_sent};
 use super::sample_details::{Connects, Details, MethodLatency};
@@ -63,7 +65,10 @@ impl Driver for RpcLoad {
         let bodies = if load.hold {
             u64::MAX
         } else if let Bodies::One(body) = bodies {
-            args.extend(["--body", *body].map(str::to_owned));
+            args.extend(match is_for_a_file(body) {
+                true => ["--bodies".to_owned(), files.write_body(body)?],
+                false => ["--body", *body].map(str::to_owned),
+            });
             u64::MAX
         } else {
             args.extend(["--bodies".to_owned(), files.requests.display().to_string()]);
@@ -108,6 +113,10 @@ impl Driver for RpcLoad {
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
         let mut args = arguments(load, url);
+        if is_for_a_file(body) {
+            args.extend(["--bodies", "/dev/stdin"].map(str::to_owned));
+            return vec![command("echo", vec![body.to_owned()]), command(self.about().name, args)];
+        }
         if !load.hold {
             args.extend(["--body", body].map(str::to_owned));
         }
@@ -307,6 +316,29 @@ mod tests {
         records.extend(not_connected(&connect, 0));
         let sample = sample(&records, &load(20, 50)).unwrap();
         assert_eq!((sample.succeeded, sample.failures(), sample.not_connected()), (1, 3, 3));
+    }
+
+    #[test]
+    fn a_body_that_is_longer_than_an_argument_is_given_in_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let [requests, answered, template, printed] = ["r", "a", "t", "p"].map(|name| dir.path().join(name));
+        let files = Files { requests, answered, template, printed };
+        for rate in [None, Some(20)] {
+            let load = Load { rate, ..load(20, 200) };
+            let job = Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: None, known: &[] };
+            let body = format!("{{\"method\":\"m\",\"params\":[\"{}\"]}}", "a".repeat(300_000));
+            let invocation = RpcLoad.prepare(&job, &mut Bodies::One(&body)).unwrap();
+            assert!(invocation.args.iter().all(|argument| argument.len() < 131_072));
+            assert!(
+                invocation.args.windows(2).any(|two| two == ["--bodies", files.requests.to_str().unwrap()])
+            );
+            assert_eq!(
+                (std::fs::read_to_string(&files.requests).unwrap(), invocation.bodies),
+                (body.clone(), u64::MAX)
+            );
+            let by_hand = RpcLoad.by_hand(&load, &body, "http://a:1/");
+            assert_eq!(by_hand[0], ["echo".to_owned(), body]);
+        }
     }
 
     #[test]

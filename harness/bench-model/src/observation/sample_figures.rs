@@ -21,6 +21,9 @@ impl Sample {
         Some(match figure {
             Figure::RequestsPerSecond => load.requests_per_second(),
             Figure::CpuUsPerRequest => self.cpu_us_per_request()?,
+            Figure::CpuUsPerMessage => {
+                self.cpu_us_per_request()? * f64::from(load.details.batch.unwrap_or(1))
+            }
             Figure::P50Us => load.latency_us.p50,
             Figure::P99Us => load.latency_us.p99,
             Figure::P999Us => load.latency_us.p999?,

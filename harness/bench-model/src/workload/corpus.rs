@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -39,6 +39,9 @@ pub enum Order {
     File,
 }
 
+/// What to give.
+const A_CALL: &str = r#"give a call a line, such as {"method":"name","params":[]}"#;
+
 /// A line of a corpus. Version and id of a recorded call are read over: each request gets an id of its own.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,8 +70,13 @@ pub(super) struct Call {
 
 impl Call {
     fn parse(line: &str) -> Result<Self> {
-        let Line { weight, method, params, expected, .. } = serde_json::from_str(line)
-            .map_err(|error| anyhow::anyhow!("{}", error.to_string().replace('\n', " ")))?;
+        ensure!(!line.starts_with('['), "an array; give a call a line, not an array of calls (a batch)");
+        ensure!(line.starts_with('{'), "no JSON object; {A_CALL}");
+        let read = serde_json::from_str(line).map_err(|error: serde_json::Error| match error.is_eof() {
+            true => anyhow!("a JSON object that does not end on its line; {A_CALL}"),
+            false => anyhow!("{}", error.to_string().replace('\n', " ")),
+        });
+        let Line { weight, method, params, expected, .. } = read?;
         let weight = weight.unwrap_or(1);
         check_call(weight, &method, expected.as_ref())?;
         let params = params.map(RawValue::get);

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use bench_system::text_files::BYTE_ORDER_MARK;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -136,7 +137,11 @@ impl Lines {
         if length == 0 {
             return Ok(None);
         }
-        let line = std::str::from_utf8(&self.bytes).with_context(place)?.trim().to_owned();
+        let is_wide = self.bytes.starts_with(b"\xff\xfe") || self.bytes.starts_with(b"\xfe\xff");
+        ensure!(!is_wide && !self.bytes.contains(&0), "{}: UTF-16 or no text; write it as UTF-8", place());
+        let line = std::str::from_utf8(&self.bytes).with_context(place)?;
+        // Editors of Windows begin a file with a byte order mark.
+        let line = line.trim_start_matches(BYTE_ORDER_MARK).trim().to_owned();
         self.number += 1;
         Ok(Some(line))
     }
@@ -174,5 +179,10 @@ mod tests {
         assert!(said(b"good\n\nbad\n").contains("a.txt:3: a bad one"));
         assert!(said(b"good\n\xff\n").contains("a.txt:2: invalid utf-8"));
         assert!(said(b"\n").contains("has no line"));
+        assert!(said(b"\xef\xbb\xbf\r\n").contains("has no line"));
+        for wide in [&b"\xff\xfeg\0o\0\n\0"[..], b"\xfe\xff\0g\0o\0\n", b"g\0o\0\n\0"] {
+            assert!(said(wide).contains("a.txt:1: UTF-16 or no text; write it as UTF-8"));
+        }
+        assert!(said(b"\xef\xbb\xbfgood\n\xef\xbb\xbfbad\n").contains("a.txt:2: a bad one"));
     }
 }

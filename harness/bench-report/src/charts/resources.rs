@@ -6,6 +6,7 @@ use super::super::{Run, views};
 use super::series::{SeriesOf, legend, series};
 use super::{Axis, Chart, Key, Panel, Picture, Plot, Row, Series, short};
 use bench_analysis::{Cell, Moment};
+use bench_model::results::file_part;
 use bench_model::workload::Workload;
 
 /// About as many marks on a line; more would hide it.
@@ -118,7 +119,7 @@ fn steps(run: &Run, workload: &str) -> Picture {
     );
     let alt = format!("{workload}: CPU, memory and latency through the window, rate by rate");
     let chart = chart(run, &columns, &[cpu, MEMORY, CONNECTIONS, LATENCY], 6, below);
-    Picture::new(format!("steps-{workload}.svg"), alt, "", chart)
+    Picture::new(format!("steps-{}.svg", file_part(workload)), alt, "", chart)
 }
 
 /// A column of a chart: its title, its workload and its load.

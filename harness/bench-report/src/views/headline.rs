@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{NO_INTERVAL, OVER, Run, at, axis, in_words, line, points, signed, term, words, writer};
 use crate::format::{bullets, capitalised, count, estimate, known, percent, ratio, sections};
-use bench_analysis::views::{Panel, Point, Series, Shown, range, shares};
+use bench_analysis::views::{Panel, Point, Series, Shown, shares};
 use bench_model::figure::Figure;
 use bench_stats::Estimate;
 use bench_system::readable_numbers::counted;
@@ -30,7 +30,7 @@ fn headline_of<'a>(run: &Run, shown: &'a Shown, said: &mut BTreeSet<(&'a str, &'
     }
     let words_of = match (view.over.is_empty(), view.minus.is_empty()) {
         (false, _) => extremes,
-        (true, false) => least_and_most_above,
+        (true, false) => differences_above,
         (true, true) => trend,
     };
     let line = |(panel, series): (&Panel, &Series)| {
@@ -97,17 +97,27 @@ fn trend(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<St
     Some(format!("{} {}.", words(run, figure), between(at, first, last, std::ptr::eq(first, last))))
 }
 
-/// The least and the most difference, and where it is.
-fn least_and_most_above(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
+/// The differences along the axis.
+fn differences_above(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
     let found = series.points.iter().filter_map(|point| Some((point, *point.differences.get(&figure)?)));
-    let least = found.clone().min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
-    let most = found.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
     let write = |(point, value): (&Point, Estimate)| {
         let value = estimate(value, |value| signed(figure, value)).replace(NO_INTERVAL, "");
         format!("{value} {}", there(shown, point))
     };
-    let between = between(write, least, most, std::ptr::eq(least.0, most.0));
-    Some(format!("{} above {}: {between}.", words(run, figure), in_words(run, &shown.view.minus)))
+    let along = along(write, &found.collect::<Vec<_>>())?;
+    Some(format!("{} above {}: {along}.", words(run, figure), in_words(run, &shown.view.minus)))
+}
+
+/// From the first to the last place of the axis, and the least and the most between them.
+fn along<P: Copy>(write: impl Fn((P, Estimate)) -> String, found: &[(P, Estimate)]) -> Option<String> {
+    let (first, last) = (found.first()?, found.last()?);
+    let by_value = |a: &&(P, Estimate), b: &&(P, Estimate)| a.1.value.total_cmp(&b.1.value);
+    let between = between(|at: &(P, Estimate)| write(*at), first, last, found.len() == 1);
+    let extremes = [("least", found.iter().min_by(by_value)?), ("most", found.iter().max_by(by_value)?)];
+    let is_end = |value: f64| value == first.1.value || value == last.1.value;
+    let inside = extremes.into_iter().filter(|(_, at)| !is_end(at.1.value));
+    let inside = inside.map(|(which, at)| format!("; {which} {}", write(*at))).collect::<String>();
+    Some(between + &inside)
 }
 
 /// One place, or from one to another.
@@ -115,13 +125,10 @@ fn between<T>(write: impl Fn(T) -> String, first: T, last: T, is_one: bool) -> S
     if is_one { write(first) } else { format!("from {} to {}", write(first), write(last)) }
 }
 
-/// The least and the most ratio, and where it is; whether a difference is shown at all.
+/// The ratios along the axis; whether a difference is shown at all.
 fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
     let ratios: Vec<(&Point, Estimate)> =
         series.points.iter().filter_map(|point| Some((point, *point.ratios.get(&figure)?))).collect();
-    let (least, most) = range(ratios.iter().map(|(_, ratio)| ratio.value))?;
-    let find = |value: f64| ratios.iter().find(|(_, ratio)| ratio.value == value);
-    let (least, most) = (find(least)?, find(most)?);
     let is_shown = |ratio: &Estimate| ratio.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
     let difference = match ratios.iter().filter(|(_, ratio)| is_shown(ratio)).count() {
         0 if ratios.iter().all(|(_, ratio)| ratio.interval.is_none()) => "; too few blocks for an interval",
@@ -129,9 +136,29 @@ fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option
         all if all == ratios.len() => "",
         _ => "; not everywhere is a difference shown",
     };
-    let at = |(point, value): &(&Point, Estimate)| {
-        format!("{} {}", ratio(*value).replace(NO_INTERVAL, ""), there(shown, point))
+    let at = |(point, value): (&Point, Estimate)| {
+        format!("{} {}", ratio(value).replace(NO_INTERVAL, ""), there(shown, point))
     };
-    let between = between(at, least, most, ratios.len() == 1);
-    Some(format!("{} over {}: {between}{difference}.", words(run, figure), in_words(run, &shown.view.over)))
+    let along = along(at, &ratios)?;
+    Some(format!("{} over {}: {along}{difference}.", words(run, figure), in_words(run, &shown.view.over)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_goes_along_the_axis_and_names_what_lies_beyond_its_ends() {
+        let said = |values: &[f64]| {
+            let estimates = values.iter().map(|value| Estimate { value: *value, interval: None });
+            let found: Vec<((), Estimate)> = estimates.map(|estimate| ((), estimate)).collect();
+            along(|((), estimate)| format!("{:.1}", estimate.value), &found)
+        };
+        assert_eq!(said(&[]), None);
+        assert_eq!(said(&[0.5]).unwrap(), "0.5");
+        assert_eq!(said(&[0.9, 0.7, 0.5]).unwrap(), "from 0.9 to 0.5");
+        assert_eq!(said(&[0.5, 0.9]).unwrap(), "from 0.5 to 0.9");
+        assert_eq!(said(&[0.9, 0.5, 0.8]).unwrap(), "from 0.9 to 0.8; least 0.5");
+        assert_eq!(said(&[0.9, 0.5, 1.2, 0.8]).unwrap(), "from 0.9 to 0.8; least 0.5; most 1.2");
+    }
 }

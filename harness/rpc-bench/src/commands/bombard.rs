@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use bench_measure::client;
 use bench_measure::metrics;
 use bench_measure::run::{requirements, truth_of};
@@ -67,8 +67,14 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let cpu = |subject: &Subject| subject.pid().map(cpu_time).transpose();
     let (before, cpu_before) = (counts(&subject)?, cpu(&subject)?);
     let (connections, duration_ms, client) = (args.connections, args.seconds * 1_000, args.client);
-    let load = Load { connections, duration_ms, timeout_ms: 2_000, client, ..Load::default() };
-    let arguments = bombardier::arguments(&load, body, &subject.target.url(), &[]);
+    let access = subject.target.access().clone();
+    ensure!(
+        !access.headers.are_more_than_a_host(),
+        "server {name}: bombardier gets no headers but Host, since others would see them; put its load on with run or try"
+    );
+    let load = Load { connections, duration_ms, timeout_ms: 2_000, client, access, ..Load::default() };
+    let arguments =
+        bombardier::arguments(&load, bombardier::Body::Text(body), &subject.target.socket_url(), &[]);
     let mut child = Command::new(&tool.path).args(&arguments).spawn().context("can't start bombardier")?;
     let limit = std::time::Duration::from_secs(args.seconds + 15);
     let ended = interrupt.wait(limit, || Ok(child.try_wait()?));

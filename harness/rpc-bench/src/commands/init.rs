@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use bench_model::config::ConfigDir;
+use bench_model::headers::Headers;
 use bench_model::target::Target;
 use bench_system::text_files::write;
 use serde_json::Value;
@@ -30,6 +31,16 @@ pub struct Args {
     /// The method's parameters: a JSON array.
     #[arg(long, value_name = "JSON", default_value = "[]")]
     params: String,
+    /// A header of each request, such as 'Authorization: Bearer ${TOKEN}' with a variable of the environment.
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+}
+
+/// An object of texts and lists of texts as a table on one line, whose values JSON and TOML write alike.
+fn toml_table(object: &Value) -> String {
+    let members = object.as_object().into_iter().flatten();
+    let members: Vec<String> = members.map(|(name, value)| format!("{name:?} = {value}")).collect();
+    format!("{{ {} }}", members.join(", "))
 }
 
 /// Writes the folder, and says what to do with it.
@@ -41,7 +52,14 @@ pub fn init(args: &Args) -> Result<bool> {
     ensure!(!folder.exists(), "{}: is there already; give a new folder", folder.display());
     // As TOML has it: a text of JSON, which may hold anything but three quotes.
     let params = format!("'''{params}'''");
-    let values = [("{url}", args.url.as_str()), ("{method}", &args.method), ("{params}", &params)];
+    let headers = Headers::parse(&args.headers).context("--header")?;
+    let headers = match headers.is_empty() {
+        true => "# headers = { Authorization = \"Bearer ${TOKEN}\" }".to_owned(),
+        false => format!("headers = {}", toml_table(&serde_json::to_value(headers)?)),
+    };
+    let in_quotes = |text: &str| Value::from(text).to_string().trim_matches('"').to_owned();
+    let (url, method) = (in_quotes(&args.url), in_quotes(&args.method));
+    let values = [("{url}", &url), ("{method}", &method), ("{params}", &params), ("{headers}", &headers)];
     for (name, text) in FILES {
         let text = values.iter().fold(text.to_owned(), |text, (place, value)| text.replace(place, value));
         let path = folder.join(name);

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, anyhow};
 use bench_measure::client::{Answer, Connection};
 use bench_model::headers::{Access, Headers};
 use bench_model::target::Target;
+use bench_system::foreign_text::shown;
 use bench_system::interrupt::Interrupt;
 use bench_system::readable_numbers::counted;
 use serde_json::value::RawValue;
@@ -26,6 +27,9 @@ const AT_ONCE: usize = 32;
 
 /// Bytes that a message may have.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// Characters of a method's name that are printed.
+const LONGEST_NAME: usize = 100;
 
 /// How long the service may take for one.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -146,7 +150,8 @@ impl Written {
 }
 
 fn methods(written: &Written) -> String {
-    let each = written.methods.iter().map(|(method, calls)| format!("{method} ({calls})"));
+    let each =
+        written.methods.iter().map(|(method, calls)| format!("{} ({calls})", shown(method, LONGEST_NAME)));
     each.collect::<Vec<_>>().join(", ")
 }
 
@@ -247,6 +252,8 @@ mod tests {
         recorder.take(r#"[{"method":"a","params":[2]},{"method":"a","params":[3]}]"#);
         assert!(recorder.is_done());
         assert_eq!(methods(&recorder.written()), "a (2), b (1)");
+        recorder.written().methods = BTreeMap::from([("\u{1b}[2J\u{202e}\0".to_owned(), 1)]);
+        assert_eq!(methods(&recorder.written()), "\\u{1b}[2J\\u{202e}\\0 (1)");
         assert_eq!(recorder.written().left_out, 1);
         assert_eq!(recorder.written().no_calls, 2);
         let text = std::fs::read_to_string(&path).unwrap();

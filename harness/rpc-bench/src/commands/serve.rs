@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use bench_measure::subject::{self, Files};
 use bench_model::config::{ConfigDir, Environment, Server, Tuning};
-use bench_model::load::{Load, bombardier};
+use bench_model::load::{Load, LoadTool};
 use bench_model::target::Target;
 use bench_model::workload::Workload;
 use bench_report::shell;
@@ -63,16 +63,21 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
 /// Prints a command for one request, and one for a load of it; a mix is more than one request, and says so.
 fn print_hints(server: &Server, workload: &Workload, request: &str, addr: &str) {
     let url = Target::http(addr).url();
+    let access = server.access();
     let curl = ["curl", &url, "-H", "Content-Type: application/json", "-d", request].map(str::to_owned);
-    let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, ..Load::default() };
-    let mut bombard = vec!["bombardier".to_owned()];
-    bombard.extend(bombardier::arguments(&load, request, &url, &[]));
+    // In double quotes a shell fills the environment's part in.
+    let of_curl = access.headers.each().map(|(name, value)| format!(" -H {:?}", format!("{name}: {value}")));
+    let of_curl: String = of_curl.collect();
+    let tool = if access.headers.are_more_than_a_host() { LoadTool::RpcLoad } else { LoadTool::Bombardier };
+    let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, access, ..Load::default() };
+    let by_hand: Vec<String> =
+        tool.driver().by_hand(&load, request, &url).iter().map(|command| shell(command)).collect();
     bench_system::say!("{}: {}\n", server.name, server.title);
     if workload.is_mix() {
         let (name, words) = (&workload.name, workload.words());
         bench_system::say!("{name} is a mix, of which this is one request: {words}\n");
     }
-    bench_system::say!("{}\n", shell(&curl));
-    bench_system::say!("{}\n", shell(&bombard));
-    bench_system::say!("(`just tools` says where the pinned bombardier is; Ctrl-C ends the server)\n");
+    bench_system::say!("{}{of_curl}\n", shell(&curl));
+    bench_system::say!("{}\n", by_hand.join(" | "));
+    bench_system::say!("(`just tools` says where the pinned {} is; Ctrl-C ends the server)\n", tool.name());
 }

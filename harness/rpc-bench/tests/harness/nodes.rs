@@ -228,9 +228,8 @@ fn a_target_with_another_ledger_is_its_own_reference() {
     assert!(bench.report().contains("own answer, given twice"), "{}", bench.report());
 }
 
-/// A server on IPv6 stands for one of another machine or user: processes are found by their IPv4 addresses alone.
 #[test]
-fn a_target_whose_process_is_not_known_has_no_cpu_figures() {
+fn the_process_of_a_target_on_ipv6_is_found_too() {
     let Some(bench) = Bench::new(1) else { return };
     if TcpListener::bind("[::1]:0").is_err() {
         eprintln!("SKIPPED: this machine has no IPv6");
@@ -240,14 +239,15 @@ fn a_target_whose_process_is_not_known_has_no_cpu_figures() {
     let output = bench.run(&["run", "tiny", "--target", &started.1]);
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("its CPU time, memory and open files are unknown"), "{said}");
-    assert!(said.contains("CPU unknown"), "{said}");
+    assert!(!said.contains("unknown"), "{said}");
     let measured = outcomes(&bench, "target").remove(0);
     assert_eq!(measured["kind"], "completed", "{measured}");
-    assert!(measured["server_cpu"].is_null() && measured["server_peak_memory_bytes"].is_null(), "{measured}");
+    assert!(
+        measured["server_cpu"].is_object() && measured["server_peak_memory_bytes"].is_u64(),
+        "{measured}"
+    );
     assert!(measured["means"]["alone_us"].is_number(), "{measured}");
-    let report = bench.report();
-    assert!(report.contains("Its CPU time, memory and open files are unknown"), "{report}");
+    assert!(!bench.report().contains("Its CPU time, memory and open files are unknown"));
 }
 
 #[test]

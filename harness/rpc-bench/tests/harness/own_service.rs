@@ -3,9 +3,9 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -29,16 +29,61 @@ pub(super) struct Service {
     falls: Arc<AtomicBool>,
     /// Requests that it has answered.
     pub(super) answered: Arc<AtomicU64>,
+    /// The process that it is reached through.
+    relay: Child,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.relay.kill();
+        let _ = self.relay.wait();
+    }
+}
+
+/// Where its relay sends what it gets.
+const UPSTREAM: &str = "RELAY_TO";
+
+/// A process that passes bytes on to a service in another one, so that the harness finds a process whose open files are
+/// the service's alone; those of the tests' own change with every other test.
+#[test]
+#[ignore = "a process that other tests start"]
+fn relay() {
+    let Ok(upstream) = std::env::var(UPSTREAM) else { return };
+    let listener = TcpListener::bind("[::1]:0").unwrap();
+    eprintln!("relay at {}", listener.local_addr().unwrap());
+    for client in listener.incoming() {
+        let (client, server) = (client.unwrap(), TcpStream::connect(&upstream).unwrap());
+        for stream in [&client, &server] {
+            stream.set_nodelay(true).unwrap();
+        }
+        let pairs = [(client.try_clone(), server.try_clone()), (Ok(server), Ok(client))];
+        for (from, to) in pairs.map(|(from, to)| (from.unwrap(), to.unwrap())) {
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut &from, &mut &to);
+                let _ = to.shutdown(Shutdown::Both);
+            });
+        }
+    }
+}
+
+fn start_relay(upstream: &str) -> (Child, String) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "own_service::relay", "--ignored", "--nocapture"]).env(UPSTREAM, upstream);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let addr = said.find_map(|line| line.split("relay at ").nth(1).map(str::to_owned)).unwrap();
+    (child, addr)
 }
 
 impl Service {
     pub(super) fn start() -> Self {
-        // On IPv4 the harness would find this process, whose open files change with every other test.
-        let listener = TcpListener::bind("[::1]:0").unwrap();
-        let url = format!("http://{}/rpc", listener.local_addr().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (relay, addr) = start_relay(&listener.local_addr().unwrap().to_string());
+        let url = format!("http://{addr}/rpc");
         let (lies, falls) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let answered = Arc::<AtomicU64>::default();
-        let service = Self { url, lies: lies.clone(), falls: falls.clone(), answered: answered.clone() };
+        let service =
+            Self { url, lies: lies.clone(), falls: falls.clone(), answered: answered.clone(), relay };
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let (answered, lies, falls) = (answered.clone(), lies.clone(), falls.clone());
@@ -315,14 +360,10 @@ fn what_init_writes_runs_as_it_is() {
     let Some(bench) = Bench::new(1) else { return };
     let folder = bench.path("mine");
     let folder = folder.to_str().unwrap();
-    let output = run(&bench, &["init", folder, "--url", &service.url, "--method", "height"]);
+    let headers = ["--header", "Authorization: Bearer ${OWN_TOKEN}", "--header", "X: a", "--header", "X: b"];
+    let output =
+        run(&bench, &[&["init", folder, "--url", &service.url, "--method", "height"], &headers[..]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
-    let entry = fs::read_to_string(bench.path("mine/servers.toml")).unwrap();
-    let headers = "headers = { Authorization = \"Bearer ${OWN_TOKEN}\" }";
-    bench.write(
-        "mine/servers.toml",
-        &entry.replacen("# headers = { Authorization = \"Bearer ${TOKEN}\" }", headers, 1),
-    );
     let quiet = fs::read_to_string(bench.path("mine/campaigns/first.toml")).unwrap();
     bench.write(
         "mine/campaigns/first.toml",
@@ -357,6 +398,15 @@ fn a_missing_token_a_refused_one_and_a_malformed_line_are_named_before_anything_
     refused(without, &["server prices", "header Authorization", "the environment has no OWN_TOKEN"]);
     bench.write("workloads/calls.jsonl", &format!("{RECORDED}{{\"method\":7}}\n"));
     refused(run(&bench, &["run", "tiny"]), &["own.toml", "field requests", "calls.jsonl:5", "invalid type"]);
+    for (bytes, named) in [
+        (&b"[{\"id\":1,\"method\":\"height\"}]\n"[..], "not an array of calls (a batch)"),
+        (b"{\n \"log\": {}\n}\n", "a JSON object that does not end on its line"),
+        (b"GET /\n", "no JSON object"),
+        (b"\xff\xfe{\0}\0\n\0", "write it as UTF-8"),
+    ] {
+        fs::write(bench.path("workloads/calls.jsonl"), bytes).unwrap();
+        refused(run(&bench, &["run", "tiny"]), &["calls.jsonl:1", named]);
+    }
     bench.write("workloads/own.toml", MIX);
     bench.replace("workloads/own.toml", "method = \"price.get\"", "method = \"price get\"");
     refused(run(&bench, &["run", "tiny"]), &["[[request]] 1", "field method"]);

@@ -25,6 +25,9 @@ pub struct Checkout {
 }
 
 /// What git prints.
+///
+/// # Errors
+/// In git's words why it failed.
 fn git(args: &[&str]) -> Result<String> {
     let output = Command::new("git").args(args).output().context("can't start git")?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -32,9 +35,26 @@ fn git(args: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The commit that a name stands for; `None` where this clone has no such commit.
-pub fn commit(name: &str) -> Option<String> {
-    git(&["rev-parse", "--quiet", "--verify", "--end-of-options", &format!("{name}^{{commit}}")]).ok()
+/// The commit that a name stands for; `None` where git reads this clone, and it has no such commit.
+///
+/// # Errors
+/// git can't read the clone, or this is not its root: in git's words where it has any.
+pub fn commit(name: &str) -> Result<Option<String>> {
+    check_root()?;
+    let name = format!("{name}^{{commit}}");
+    let found = git(&["rev-parse", "--quiet", "--verify", "--end-of-options", &name]);
+    if let Ok(commit) = found {
+        return Ok(Some(commit));
+    }
+    // That git reads what it has: a broken clone lacks any commit.
+    git(&["cat-file", "-e", "HEAD^{tree}"])?;
+    Ok(None)
+}
+
+fn check_root() -> Result<()> {
+    let below = git(&["rev-parse", "--show-prefix"])?;
+    ensure!(below.is_empty(), "{below} is a folder of a repository; start a gate in the repository's root");
+    Ok(())
 }
 
 /// As many digits of a commit as a reader needs.
@@ -54,9 +74,7 @@ impl Checkout {
     /// git can't, this is not the repository's root, another gate runs in it, or the folder is there and is no checkout
     /// of an earlier call.
     pub fn new(commit: &str) -> Result<Self> {
-        let below = git(&["rev-parse", "--show-prefix"])?;
-        let hint = "start a gate in the repository's root";
-        ensure!(below.is_empty(), "{below} is a folder of a repository; {hint}");
+        check_root()?;
         let lock = lock(Path::new(FOLDER))?;
         let folder = Path::new(FOLDER).join(short(commit));
         if folder.exists() {

@@ -36,6 +36,9 @@ struct Document<'a> {
     exit_code: u8,
     /// Why nothing was compared.
     skipped: Option<String>,
+    /// What would have been compared with; where something was, the judgement says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<&'a str>,
     /// Servers that were not measured, because they are the same as at the base.
     same: &'a [String],
     #[serde(flatten)]
@@ -82,11 +85,11 @@ impl Args {
         Ok(ending)
     }
 
-    fn skip(&self, why: &str, same: &[String]) -> Result<Ending> {
+    fn skip(&self, why: &str, base: &str, same: &[String]) -> Result<Ending> {
         self.say(&format!("SKIPPED: gate: {why}"));
         self.summarize(&format!("### Not measured\n\n{why}\n\n"))?;
         let skipped = Some(format!("gate: {why}"));
-        self.print(Ending::Well, Document { skipped, same, ..Document::default() })
+        self.print(Ending::Well, Document { skipped, base: Some(base), same, ..Document::default() })
     }
 }
 
@@ -99,12 +102,12 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
     let known = accepted.as_ref().map(|accepted| accepted.base.as_str());
     let name = args.base_rev.as_deref().or(known).unwrap_or_default();
     ensure!(on_path("git").is_some(), "--base-rev: there is no git on the PATH; install it");
-    let Some(commit) = checkout::commit(name) else {
+    let Some(commit) = checkout::commit(name)? else {
         if args.since_accepted {
             let why = format!(
                 "this clone lacks commit {name}, which {ACCEPTED} names; fetch it to compare with it"
             );
-            return args.skip(&why, &[]);
+            return args.skip(&why, name, &[]);
         }
         bail!("--base-rev {name}: this clone has no such commit; fetch it, or name another one");
     };
@@ -129,7 +132,7 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
             "no server changed since {}, neither its sources nor its part of Cargo.lock",
             sides.base()
         );
-        return args.skip(&why, &sides.same);
+        return args.skip(&why, &commit, &sides.same);
     }
     let (run, counted, report) = measure(config, results, &sides, args, &interrupt)?;
     let only_slower = !args.server.is_empty();
