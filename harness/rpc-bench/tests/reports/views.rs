@@ -118,8 +118,8 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
     let headline = report.split("## Headline").nth(1).unwrap().split("\n## ").next().unwrap();
     for said in [
         "**What a call costs in a batch.** Longer batches share the cost of a message.",
-        "**jsonrpc-core**, over HTTP: CPU time per call over one call in a message: from 0.10 [0.10, 0.10] at batches of \
-         100 to 0.18 [0.18, 0.18] at batches of 10.",
+        "**jsonrpc-core**, over HTTP: CPU time per call over one call in a message: from 0.18 [0.18, 0.18] at batches of \
+         10 to 0.10 [0.10, 0.10] at batches of 100.",
         "**over HTTP**, jsonrpc-core: p50 = 490 µs + 10.0 µs × batch",
         "**3 requests failed**: the table says where.",
         "Calls/s reach 80 % to 80 % of what connections * batch / p50 allows.",
