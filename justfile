@@ -88,7 +88,7 @@ original *options:
 resume run:
     @{{bench}} run --resume {{run}}
 
-# Compare each server with itself at another commit: just gate --base-rev REV (--server NAME: that one alone); or two runs: just gate BASE RUN. Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
+# Compare each server with itself at another commit: just gate --base-rev REV (--server NAME: that one alone). Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
 [group('measure')]
 [no-exit-message]
 gate *options:
@@ -111,18 +111,6 @@ pages *options:
 [no-exit-message]
 pack +runs:
     @{{bench}} pack {{runs}}
-
-# Write a run into one file, to be sent with the figures of your processor: just send results/RUN (--to DIR)
-[group('results')]
-[no-exit-message]
-send run *options:
-    @{{bench}} send {{run}} {{options}}
-
-# Put runs that were sent into results/
-[group('results')]
-[no-exit-message]
-take +files:
-    @{{bench}} take {{files}}
 
 # Start one server (legacy, jsonrpsee, actix, axum, control, ...) and print a curl and a bombardier line
 [group('by hand')]

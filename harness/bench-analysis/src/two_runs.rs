@@ -69,17 +69,6 @@ pub struct Change {
     pub blocks: Both<usize>,
 }
 
-/// A gate's result for a finding; the worse, the greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Gate {
-    /// Known, and not slower by more than the margin.
-    Passes,
-    /// Inconclusive.
-    Open,
-    /// Slower by more than the margin.
-    Fails,
-}
-
 /// What changed from one run to another.
 #[derive(Debug, Clone)]
 pub struct Between {
@@ -99,32 +88,11 @@ pub struct Between {
     pub summaries: Both<Summary>,
 }
 
-impl Between {
-    /// What a gate judges: the changes relative to the reference where there is one.
-    pub fn judged(&self) -> &[Change] {
-        if self.reference.is_some() { &self.relative } else { &self.absolute }
-    }
-}
-
 impl Change {
     /// Rate and CPU time for a request, in the order of [`JUDGED`]: the better direction, and what was found.
     pub fn findings(&self) -> [(Better, Option<&Finding>); 2] {
         let [(_, rate), (_, cpu)] = JUDGED;
         [(rate, self.rate.as_ref()), (cpu, self.cpu.as_ref())]
-    }
-}
-
-impl Gate {
-    /// A difference for the worse of unknown size does not pass: it may exceed the margin.
-    pub fn of(finding: Option<&Finding>, better: Better) -> Self {
-        let Some(finding) = finding else { return Self::Open };
-        let worse = (finding.ratio.value < 1.0) == (better == Better::More);
-        match finding.verdict {
-            Verdict::Slower => Self::Fails,
-            Verdict::Inconclusive => Self::Open,
-            Verdict::DifferentButSmall if worse && !finding.surely_small => Self::Open,
-            Verdict::DifferentButSmall | Verdict::Faster | Verdict::Equivalent => Self::Passes,
-        }
     }
 }
 

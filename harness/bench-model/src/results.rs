@@ -13,7 +13,6 @@ mod lock;
 mod own;
 mod pack;
 mod read_only;
-mod sent;
 mod sound;
 mod views;
 

@@ -1,4 +1,4 @@
-//! Two runs for a person and for CI: what differs between them, the ratios, and how far these can be believed. Works
+//! Two runs side by side: what differs between them, the ratios, and how far these can be believed. Works
 //! nothing out but words; the numbers are [`bench_analysis::two_runs`]'s.
 
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use super::format::{at, count, known, list, ratio};
 use super::headline::{meanings, with_marks};
 use super::open_loop::disturbed;
 use bench_analysis::faults::Fault;
-use bench_analysis::two_runs::{Between, Both, Change, Gate, Measured};
-use bench_analysis::{Better, Finding, Mark, Verdict};
+use bench_analysis::two_runs::{Between, Both, Change, Measured};
+use bench_analysis::{Finding, Mark, Verdict};
 use bench_model::results::RunFolder;
 
 /// What the judged figures are called, in the order of [`Change::findings`].
@@ -163,72 +163,4 @@ fn how_to_read(between: &Between) -> String {
          campaign that holds both as servers.\n",
         between.margin
     )
-}
-
-/// The judgement for CI in a few lines, and what it comes to.
-pub fn gate(runs: Both<&Measured>, between: &Between) -> (String, Gate) {
-    let how = match &between.reference {
-        Some(reference) => format!("relative to {reference}"),
-        None => {
-            "absolute, because the runs share no ceiling and no baseline: a slower machine shows as slower \
-            servers"
-                .to_owned()
-        }
-    };
-    let judged = judgements(between);
-    let lines = |wanted: Gate| {
-        let lines = judged.iter().filter(|(gate, _)| *gate == wanted);
-        lines.map(|(_, line)| line.as_str()).collect::<String>()
-    };
-    let unshared = between.unshared.before.iter();
-    let unshared = unshared.map(|missing| format!("{missing} is not in the second run and is not judged"));
-    let warnings = warnings(runs, between).into_iter().chain(unshared);
-    let faults = &between.summaries.after.faults;
-    let failed: Vec<&Fault> = faults.iter().filter(|fault| fault.kind.is_grave()).collect();
-    let worst = judged.iter().map(|(gate, _)| *gate).max().unwrap_or(Gate::Open);
-    let (gate, verdict) = match worst {
-        Gate::Fails => (Gate::Fails, "slower by more than the margin"),
-        _ if !failed.is_empty() => (Gate::Fails, "a trial failed"),
-        Gate::Open => (Gate::Open, "none is known to be slower, and not all are resolved"),
-        Gate::Passes => (Gate::Passes, "none is slower by more than the margin"),
-    };
-    let failed = failed.iter().map(|fault| format!("failed: {}\n", faults::words(&fault.server, fault)));
-    let out = format!(
-        "before: {}\nafter:  {}\njudged: {} cells by requests/s and CPU per request, {how}; margin {}\n{}{}{}{}{} of \
-         {} comparisons pass: {verdict}\n",
-        runs.before.name,
-        runs.after.name,
-        between.judged().len(),
-        between.margin,
-        warnings.map(|warning| format!("warning: {warning}\n")).collect::<String>(),
-        lines(Gate::Fails),
-        failed.collect::<String>(),
-        lines(Gate::Open),
-        judged.iter().filter(|(gate, _)| *gate == Gate::Passes).count(),
-        judged.len()
-    );
-    (out, gate)
-}
-
-/// Every judged figure of every judged cell, with its line.
-fn judgements(between: &Between) -> Vec<(Gate, String)> {
-    let of_change = |change: &Change| {
-        let place = format!("{} {}", change.server, at(&change.workload, change.level));
-        FIGURES
-            .into_iter()
-            .zip(change.findings())
-            .map(|(name, (better, finding))| {
-                let verdict = if better == Better::Less { Finding::cpu_words } else { Finding::words };
-                let shown = known(finding, MISSING, |finding| {
-                    format!(
-                        "{}: {}",
-                        ratio(finding.ratio),
-                        words(finding, verdict, between.reference.is_some())
-                    )
-                });
-                (Gate::of(finding, better), format!("{place}: {name} {shown}\n"))
-            })
-            .collect::<Vec<_>>()
-    };
-    between.judged().iter().flat_map(of_change).collect()
 }

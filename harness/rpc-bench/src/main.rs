@@ -61,21 +61,6 @@ enum Verb {
         #[arg(required = true)]
         runs: Vec<PathBuf>,
     },
-    /// Pack a run and write it into one file, to be sent: of a commit without changes, from any machine. docs/USING.md
-    /// says how.
-    Send {
-        /// The run's folder.
-        run: PathBuf,
-        /// The folder that the file is written into.
-        #[arg(long, value_name = "DIR", default_value = ".")]
-        to: PathBuf,
-    },
-    /// Put runs that were sent into the folder of runs.
-    Take {
-        /// The files.
-        #[arg(required = true)]
-        files: Vec<PathBuf>,
-    },
     /// Say whether a run is whole: every trial measured, every answer true, every bound kept.
     Check {
         /// The run's folder; the newest run where left out.
@@ -83,7 +68,7 @@ enum Verb {
     },
     /// Compare two runs, of two commits or two machines; or list the ratios of all kept runs (--all).
     Compare(commands::compare::Args),
-    /// Say by the exit code whether a run is slower than an earlier one.
+    /// Say by the exit code whether servers are slower than at an earlier commit.
     #[command(after_help = commands::gate::EXIT_CODES)]
     Gate(commands::gate::Args),
     /// Start one server in the foreground and print a curl and a bombardier line for it.
@@ -140,11 +125,9 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
         Verb::Pages { to } => commands::browse::pages(&cli.results, &to)?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
-        Verb::Send { run, to } => commands::send::send(&run, &to)?.into(),
-        Verb::Take { files } => commands::send::take(&cli.results, &files)?.into(),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
         Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),
-        Verb::Gate(args) => commands::gate::gate(&config, &cli.results, &args)?,
+        Verb::Gate(args) => commands::gate::against_commit(&config, &cli.results, &args)?,
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
         Verb::Doctor => commands::doctor::doctor(&config)?.into(),

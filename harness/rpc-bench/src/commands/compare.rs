@@ -46,7 +46,7 @@ fn all(results: &Path) -> Result<bool> {
 }
 
 /// Reads two runs, which must not be one and the same.
-pub(super) fn load(before: &RunFolder, after: &RunFolder) -> Result<Both<Measured>> {
+fn load(before: &RunFolder, after: &RunFolder) -> Result<Both<Measured>> {
     ensure_two(&before.0, &after.0)?;
     Ok(Both { before: compare::load(before)?, after: compare::load(after)? })
 }

@@ -14,7 +14,6 @@ pub mod pack;
 pub mod record;
 pub mod report;
 pub mod run;
-pub mod send;
 pub mod serve;
 pub mod splice;
 pub mod tools;

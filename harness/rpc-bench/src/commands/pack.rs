@@ -15,7 +15,7 @@ pub fn pack(runs: &[PathBuf]) -> Result<bool> {
 }
 
 /// Packs a run, and makes its report brief.
-pub(super) fn one(run: &Path) -> Result<()> {
+fn one(run: &Path) -> Result<()> {
     let folder = RunFolder(run.to_owned());
     folder.pack()?;
     bench_report::write_brief(&RunFolder::open(run)?)?;

@@ -94,7 +94,7 @@ impl Args {
 }
 
 /// Compares servers with themselves at a commit.
-pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
+pub fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
     // A page that can't be written to is named now, and not after the measurement.
     args.summarize("")?;
     // Another repository has no such file.
