@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use super::comparison::{JUDGED, demand};
 use super::observed::{Observed, Samples, log_ratios};
 use super::summary::{Summary, summarize};
-use super::verdict::{Better, Demand, Finding, Verdict};
+use super::verdict::{Better, Demand, Finding};
 use bench_model::config::{Percent, Placement};
 use bench_model::figure::Figure;
 use bench_model::load::Level;

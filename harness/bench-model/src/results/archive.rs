@@ -137,20 +137,19 @@ pub(super) fn write_xz(
     draft.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// Puts files of a folder into an archive, inside of a folder there: the same files always give the same bytes. `check`
+/// Puts files of a folder into an archive: the same files always give the same bytes. `check`
 /// as of [`write_xz`].
 pub(super) fn write_files(
     path: &Path,
     folder: &Path,
     files: &[PathBuf],
-    inside: &Path,
     check: impl FnOnce(&Path) -> io::Result<()>,
 ) -> io::Result<()> {
     let write = |writer: &mut _| {
         let mut archive = tar::Builder::new(writer);
         archive.mode(tar::HeaderMode::Deterministic);
         for file in files {
-            archive.append_path_with_name(folder.join(file), inside.join(file))?;
+            archive.append_path_with_name(folder.join(file), file)?;
         }
         archive.finish()
     };

@@ -16,7 +16,7 @@ use super::{ENVIRONMENT, PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT
 
 /// Files that a kept run does not need: the plan holds the campaign as it was resolved, and the others are made again
 /// from the rest.
-pub(super) const REMOVED: [&str; 3] = ["campaign.toml", SUMMARY, "report.html"];
+const REMOVED: [&str; 3] = ["campaign.toml", SUMMARY, "report.html"];
 
 impl RunFolder {
     /// Whether it is packed.
@@ -161,7 +161,7 @@ impl Contents {
             return Ok(holds(&path, run, &self.own)?);
         }
         let files = [self.own.clone(), self.of_stages.clone()].concat();
-        Ok(write_files(&path, run, &files, Path::new(""), |draft| holds(draft, run, &files))?)
+        Ok(write_files(&path, run, &files, |draft| holds(draft, run, &files))?)
     }
 
     /// Removes what is in the archive, and what is not needed. Of the stages only that: who has the run open goes on

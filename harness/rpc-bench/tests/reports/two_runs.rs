@@ -1,4 +1,4 @@
-//! Two runs with a known truth, from their folders to verdicts and exit codes.
+//! Two runs with a known truth, from their folders to verdicts.
 
 mod same_task;
 
@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use crate::observed::observation;
 use crate::on_all_processors;
 use crate::samples::sample;
+use bench_analysis::Verdict;
 use bench_analysis::two_runs::{Between, Both, Change, Measured, between};
-use bench_analysis::{Better, Finding, Verdict};
 use bench_model::config::{Campaign, ConfigDir, Environment, Percent, Placement, Server, Tuning};
 use bench_model::load::toolchain::{Source, Tool};
 use bench_model::observation::Outcome;
@@ -22,8 +22,7 @@ use bench_model::results::{Conditions, RunFolder, pretty};
 use bench_model::transport::Transport;
 use bench_model::workload::{Traffic, Workload};
 use bench_report::compare;
-use bench_stats::Estimate;
-use bench_system::probe::host::{self, Host};
+use bench_system::probe::host::Host;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
