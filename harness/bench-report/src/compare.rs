@@ -7,11 +7,9 @@ use anyhow::Result;
 
 use super::columns::Columns;
 use super::differences::{self, warnings};
-use super::faults;
 use super::format::{at, count, known, list, ratio};
 use super::headline::{meanings, with_marks};
 use super::open_loop::disturbed;
-use bench_analysis::faults::Fault;
 use bench_analysis::two_runs::{Between, Both, Change, Measured};
 use bench_analysis::{Finding, Mark, Verdict};
 use bench_model::results::RunFolder;
