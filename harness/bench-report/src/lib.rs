@@ -241,7 +241,11 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     }
     let drawn = drawn(&run);
     write_text(folder, &run, &drawn)?;
-    html::write(folder, &bench_system::foreign_text::escaped_lines(&sections::markdown(&run, false)), &drawn)?;
+    html::write(
+        folder,
+        &bench_system::foreign_text::escaped_lines(&sections::markdown(&run, false)),
+        &drawn,
+    )?;
     Ok(run)
 }
 
