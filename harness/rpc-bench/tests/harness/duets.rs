@@ -14,7 +14,7 @@ const RATE: u64 = 100;
 /// One server under three names. Under one of them it keeps its thread busy for a millisecond in each request.
 fn with_a_planted_difference() -> Option<Bench> {
     let bench = Bench::new(1)?;
-    let program = bench.link("server-actix");
+    let program = bench.path("server-actix");
     let entry = |(name, more): (&str, &str)| {
         format!(
             "[[server]]\nname = \"{name}\"\ntitle = \"a test\"\nprogram = {program:?}\n\
