@@ -11,12 +11,17 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::outcome::{Outcome, Words};
+use crate::shape::Shape;
+
 /// A call as text, in two parts with its id between them.
 #[derive(Debug, Clone)]
 struct Call {
     before: String,
     after: String,
     text: String,
+    /// The place of its method among all.
+    method: usize,
 }
 
 /// The result that an answer must equal.
@@ -35,48 +40,10 @@ pub struct Bodies {
     /// One for each call, one for all, or none.
     expected: Vec<Expected>,
     batch: u64,
-}
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    /// Every call was answered with a result, the expected one where one is.
-    Answered,
-    /// Not answered within the timeout.
-    Timeout,
-    /// A result that is not the expected one.
-    WrongAnswer,
-    /// An error of JSON-RPC with this code.
-    RpcError(i64),
-    /// A status of HTTP other than 200.
-    HttpStatus(u16),
-    /// No answer of JSON-RPC, or one with another id, or not to every call of the batch.
-    Malformed,
-    /// What came can't be read as an answer of the transport: why.
-    Unreadable(&'static str),
-    /// The connection ended before the answer.
-    ConnectionLost,
-    /// It was due, and no slot became free before the window was over.
-    NotSent,
-    /// The run was ended before the answer.
-    Interrupted,
-}
-
-impl std::fmt::Display for Outcome {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Answered => f.write_str("ok"),
-            Self::Timeout => f.write_str("timeout"),
-            Self::WrongAnswer => f.write_str("wrong answer"),
-            Self::RpcError(code) => write!(f, "error {code}"),
-            Self::HttpStatus(status) => write!(f, "HTTP {status}"),
-            Self::Malformed => f.write_str("malformed answer"),
-            Self::Unreadable(why) => write!(f, "answer that can't be read: {why}"),
-            Self::ConnectionLost => f.write_str("connection lost"),
-            Self::NotSent => f.write_str("not sent"),
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
+    /// That of the last answer with a result that was read.
+    shape: RefCell<Shape>,
+    /// The methods that the calls name, each once.
+    methods: Arc<[String]>,
 }
 
 /// What a message from the server is.
@@ -97,14 +64,10 @@ struct Answer<'a> {
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
-    error: Option<Fault>,
+    /// An error of null, as JSON-RPC 1.0 has next to a result, is none.
+    error: Option<Value>,
     #[serde(borrow)]
     method: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Fault {
-    code: i64,
 }
 
 impl Answer<'_> {
@@ -112,6 +75,23 @@ impl Answer<'_> {
     fn id(&self) -> Option<u64> {
         self.id?.get().parse().ok()
     }
+
+    /// How a request ended that has this answer, and no id of ours: `None` where no error says it.
+    fn fault(&self) -> Option<Outcome> {
+        let error = self.error.as_ref()?;
+        let member = |name: &str| error.get(name).filter(|value| !value.is_null());
+        let said = member("code").or_else(|| member("message")).unwrap_or(error);
+        Some(match (said, said.as_i64()) {
+            (_, Some(code)) => Outcome::RpcError(code),
+            (Value::String(text), _) => Outcome::ErrorText(Words::of(text)),
+            (other, _) => Outcome::ErrorText(Words::of(&other.to_string())),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Named {
+    method: String,
 }
 
 /// A result of null is a result.
@@ -136,7 +116,7 @@ impl Call {
                 (format!("{open}{{\"id\":"), format!(",{rest}"))
             }
         };
-        Ok(Self { before, after, text: text.to_owned() })
+        Ok(Self { before, after, text: text.to_owned(), method: 0 })
     }
 }
 
@@ -146,13 +126,13 @@ impl Expected {
         Ok(Self { value, seen: RefCell::new(text.trim().to_owned()) })
     }
 
-    fn equals(&self, result: &RawValue) -> bool {
-        if *self.seen.borrow() == result.get() {
+    fn equals(&self, result: &str) -> bool {
+        if *self.seen.borrow() == result {
             return true;
         }
-        let equal = serde_json::from_str::<Value>(result.get()).is_ok_and(|value| value == self.value);
+        let equal = serde_json::from_str::<Value>(result).is_ok_and(|value| value == self.value);
         if equal {
-            result.get().clone_into(&mut self.seen.borrow_mut());
+            result.clone_into(&mut self.seen.borrow_mut());
         }
         equal
     }
@@ -186,7 +166,7 @@ impl Bodies {
     /// # Errors
     /// What is wrong, and in which line of what.
     pub fn new(text: &str, name: &str, expected: Option<&str>, batch: u32) -> Result<Self> {
-        let calls = lines(text, name, Call::parse)?;
+        let mut calls = lines(text, name, Call::parse)?;
         let expected = match expected {
             None => Vec::new(),
             Some(file) if Path::new(file).is_file() => {
@@ -201,7 +181,26 @@ impl Bodies {
         if expected.len() > 1 && expected.len() != calls.len() {
             bail!("--expect has {} results for {} bodies", expected.len(), calls.len());
         }
-        Ok(Self { calls: calls.into(), expected, batch: u64::from(batch) })
+        let mut methods: Vec<String> = Vec::new();
+        for call in &mut calls {
+            let Named { method } = serde_json::from_str(&call.text)?;
+            call.method = methods.iter().position(|known| *known == method).unwrap_or(methods.len());
+            if call.method == methods.len() {
+                methods.push(method);
+            }
+        }
+        let (calls, methods, shape) = (calls.into(), methods.into(), RefCell::default());
+        Ok(Self { calls, expected, batch: u64::from(batch), shape, methods })
+    }
+
+    /// The methods that the calls name.
+    pub fn methods(&self) -> &[String] {
+        &self.methods
+    }
+
+    /// The place of the method that a request calls among all; of a batch that of its first call.
+    pub fn method_of(&self, number: u64) -> usize {
+        self.calls[((number * self.batch) % self.calls.len() as u64) as usize].method
     }
 
     /// The text of the request with this number. Ids follow from that: they are unique in a run, and an answer's id says which
@@ -233,8 +232,11 @@ impl Bodies {
     /// Reads a message from the server.
     pub fn read(&self, text: &str) -> Message {
         if self.batch == 1 || !text.trim_start().starts_with('[') {
+            if let Some((id, result)) = self.shape.borrow().parts(text).filter(|_| self.batch == 1) {
+                return Message::Answer(id, self.compared(id, result));
+            }
             return match serde_json::from_str::<Answer<'_>>(text) {
-                Ok(answer) => self.single(&answer),
+                Ok(answer) => self.single(text, &answer),
                 Err(_) => Message::Unmatched(Outcome::Malformed),
             };
         }
@@ -251,45 +253,52 @@ impl Bodies {
         let mut seen = vec![false; self.batch as usize];
         let mut outcome = Outcome::Answered;
         for answer in &answers {
-            let place = answer.id().and_then(|id| id.checked_sub(number * self.batch));
-            match place.and_then(|place| seen.get_mut(place as usize)) {
-                Some(seen) if !*seen => *seen = true,
+            let id = answer.id();
+            let place = id.and_then(|id| id.checked_sub(number * self.batch));
+            match (id, place.and_then(|place| seen.get_mut(place as usize))) {
+                (Some(id), Some(seen)) if !*seen => {
+                    *seen = true;
+                    if outcome == Outcome::Answered {
+                        outcome = self.outcome(answer, id);
+                    }
+                }
                 _ => return Message::Answer(number, Outcome::Malformed),
-            }
-            if outcome == Outcome::Answered {
-                outcome = self.outcome(answer);
             }
         }
         let whole = seen.into_iter().all(|seen| seen);
         Message::Answer(number, if whole { outcome } else { Outcome::Malformed })
     }
 
-    fn single(&self, answer: &Answer<'_>) -> Message {
-        match answer.id() {
+    fn single(&self, text: &str, answer: &Answer<'_>) -> Message {
+        match (answer.id(), answer.id) {
             _ if answer.method.is_some() => Message::Notification,
             // One error for a whole batch has no id of its own.
-            Some(id) if self.batch == 1 => Message::Answer(id, self.outcome(answer)),
-            _ => Message::Unmatched(answer.error.as_ref().map_or(Outcome::Malformed, Fault::outcome)),
-        }
-    }
-
-    fn outcome(&self, answer: &Answer<'_>) -> Outcome {
-        match (answer.result, &answer.error, answer.id()) {
-            (None, Some(fault), _) => fault.outcome(),
-            (Some(result), None, Some(id)) => {
-                // One for all has place 0 whatever the id.
-                let expected = self.expected.get((id % self.expected.len().max(1) as u64) as usize);
-                let right = expected.is_none_or(|expected| expected.equals(result));
-                if right { Outcome::Answered } else { Outcome::WrongAnswer }
+            (Some(number), Some(id)) if self.batch == 1 => {
+                if let (Some(result), None) = (answer.result, &answer.error) {
+                    *self.shape.borrow_mut() = Shape::of(text, id, result);
+                }
+                Message::Answer(number, self.outcome(answer, number))
             }
-            _ => Outcome::Malformed,
+            (None, Some(_)) if answer.error.is_none() => Message::Unmatched(Outcome::OtherCall),
+            _ => Message::Unmatched(answer.fault().unwrap_or(Outcome::Malformed)),
         }
     }
-}
 
-impl Fault {
-    fn outcome(&self) -> Outcome {
-        Outcome::RpcError(self.code)
+    fn outcome(&self, answer: &Answer<'_>, id: u64) -> Outcome {
+        // Next to a result of null an error is one; next to any other nobody knows which of the two holds.
+        match (answer.result.filter(|result| result.get() != "null"), answer.fault()) {
+            (None, Some(fault)) => fault,
+            (_, None) => answer.result.map_or(Outcome::Malformed, |result| self.compared(id, result.get())),
+            (Some(_), Some(_)) => Outcome::Malformed,
+        }
+    }
+
+    /// How a call with this id ended that has a result.
+    fn compared(&self, id: u64, result: &str) -> Outcome {
+        // One for all has place 0 whatever the id.
+        let expected = self.expected.get((id % self.expected.len().max(1) as u64) as usize);
+        let is_right = expected.is_none_or(|expected| expected.equals(result));
+        if is_right { Outcome::Answered } else { Outcome::WrongAnswer }
     }
 }
 
@@ -356,13 +365,24 @@ mod tests {
         let error = r#"{"id":9,"error":{"code":-32601,"message":"no"}}"#;
         assert_eq!(read(error), Message::Answer(9, Outcome::RpcError(-32601)));
         assert_eq!(read(r#"{"id":9}"#), Message::Answer(9, Outcome::Malformed));
+        let of = |error: &str| read(&format!(r#"{{"id":9,"result":null,"error":{error}}}"#));
+        assert_eq!(of(r#"{"code":-8,"message":"out of range"}"#), Message::Answer(9, Outcome::RpcError(-8)));
+        assert_eq!(of("null"), Message::Answer(9, Outcome::WrongAnswer), "null is no error, and a result");
+        let text = |words: &str| Message::Answer(9, Outcome::ErrorText(Words::of(words)));
+        assert_eq!(of(r#"{"code":"E_LIMIT","message":"no"}"#), text("E_LIMIT"));
+        assert_eq!(of(r#"{"message":"too many"}"#), text("too many"));
+        assert_eq!(of(r#"{"code":null}"#), text(r#"{"code":null}"#));
+        assert_eq!(of(r#""too many""#), text("too many"));
+        assert_eq!(of("1.5"), text("1.5"));
+        let both = r#"{"id":9,"result":1,"error":{"code":-8}}"#;
+        assert_eq!(read(both), Message::Answer(9, Outcome::Malformed), "which of the two holds?");
         let fault = r#"{"id":null,"error":{"code":-32700,"message":"no"}}"#;
         assert_eq!(read(fault), Message::Unmatched(Outcome::RpcError(-32700)));
         for id in ["", r#""id":null,"#, r#""id":9,"#, r#""id":"9","#, r#""id":{"a":[9]},"#] {
             let call = format!(r#"{{{id}"method":"slotNotification","params":{{}}}}"#);
             assert_eq!(read(&call), Message::Notification, "{call}");
         }
-        let other = Message::Unmatched(Outcome::Malformed);
+        let other = Message::Unmatched(Outcome::OtherCall);
         assert_eq!(read(r#"{"id":"9","result":{"x":1,"y":[null]}}"#), other, "the id of another client");
         assert_eq!(read("hello"), Message::Unmatched(Outcome::Malformed));
     }

@@ -34,8 +34,9 @@ fn main() -> ExitCode {
         Ok(records) => records,
         Err(error) => return fail(&format!("--records: can't write the file: {error}"), WRONG_CALL),
     };
-    let transport = plan.target.transport;
-    match run(&options, plan, bodies).and_then(|outcomes| finish(&options, transport, outcomes, records)) {
+    let (transport, methods) = (plan.target.transport, bodies.methods().to_vec());
+    let finish = |outcomes| finish(&options, transport, &methods, outcomes, records);
+    match run(&options, plan, bodies).and_then(finish) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&format!("{error:#}"), 1),
     }
@@ -44,13 +45,14 @@ fn main() -> ExitCode {
 fn finish(
     options: &Options,
     transport: Transport,
+    methods: &[String],
     mut outcomes: load_generator::run::Outcomes,
     records: Option<File>,
 ) -> Result<()> {
     if let (Some(file), Some(records)) = (records, &mut outcomes.stats.records) {
         write_records(&mut BufWriter::new(file), records).context("can't write the records")?;
     }
-    let report = Report::new(options, transport, &outcomes)?;
+    let report = Report::new(options, transport, methods, &outcomes)?;
     let mut out = std::io::stdout().lock();
     if options.json {
         serde_json::to_writer(&mut out, &report)?;

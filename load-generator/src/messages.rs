@@ -15,10 +15,10 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::codec::Framed;
 
 use crate::answers::{Answer, Unreadable};
-use crate::bodies::Outcome;
 use crate::connect::{Reconnecting, Socket};
 use crate::http::Http;
 use crate::json_stream::JsonStream;
+use crate::outcome::Outcome;
 use crate::requests::{Requests, Turn};
 use crate::worker::{Alarm, Worker};
 
@@ -228,17 +228,18 @@ impl Session<'_> {
     /// Takes an answer of HTTP.
     fn take(&mut self, now_ns: u64, answer: &Answer) -> Result<(), End> {
         let Answer { status, body, last } = answer;
-        let bytes = body.len() as u64;
         if self.requests.deadline_ns().is_none() {
             // Nothing was sent that it could answer: a server says so that it ends the connection.
             return Err(End::Lost);
         }
+        // What is no text is no answer.
+        let text = std::str::from_utf8(body).unwrap_or_default();
         if *status != StatusCode::OK {
-            self.requests.end_oldest(now_ns, Outcome::HttpStatus(*status), bytes);
+            self.requests.answer_oldest(now_ns, Outcome::HttpStatus(*status), text);
         } else if self.worker.plan.as_is {
-            self.requests.end_oldest(now_ns, Outcome::Answered, bytes);
+            self.requests.answer_oldest(now_ns, Outcome::Answered, text);
         } else {
-            self.requests.receive(now_ns, std::str::from_utf8(body).unwrap_or_default(), true);
+            self.requests.receive(now_ns, text, true);
         }
         // A server that answers before it has the whole request reads no more of it.
         if *last || self.unwritten { Err(End::Lost) } else { Ok(()) }

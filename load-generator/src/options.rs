@@ -57,7 +57,8 @@ pub struct Options {
     /// The result that answers must equal: a file with one for each body, or one for all; or the JSON itself.
     #[arg(long, value_name = "FILE|JSON")]
     pub expect: Option<String>,
-    /// Send bodies as they are, ids included, and take every answer with status 200 for right; HTTP only.
+    /// Send bodies as they are, ids included, and take every answer with status 200 for right, for a server that answers
+    /// the same text to all; HTTP only.
     #[arg(long, conflicts_with_all = ["expect", "batch"])]
     pub as_is: bool,
     /// No more requests than these are due; only with --rate.

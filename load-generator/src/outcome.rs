@@ -22,6 +22,8 @@ pub enum Outcome {
     HttpStatus(u16),
     /// No answer of JSON-RPC, or not to every call of the batch.
     Malformed,
+    /// What came can't be read as an answer of the transport: why.
+    Unreadable(&'static str),
     /// The connection ended before the answer.
     ConnectionLost,
     /// It was due, and no slot became free before the window was over.
@@ -74,6 +76,7 @@ impl std::fmt::Display for Outcome {
             Self::ErrorText(words) => write!(f, "error {}", words.as_str()),
             Self::HttpStatus(status) => write!(f, "HTTP {status}"),
             Self::Malformed => f.write_str("malformed answer"),
+            Self::Unreadable(why) => write!(f, "answer that can't be read: {why}"),
             Self::ConnectionLost => f.write_str("connection lost"),
             Self::NotSent => f.write_str("not sent"),
             Self::Interrupted => f.write_str("interrupted"),

@@ -9,8 +9,8 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use serde::Serialize;
 
-use crate::bodies::Outcome;
 use crate::options::{Options, Transport};
+use crate::outcome::Outcome;
 use crate::run::Outcomes;
 
 /// Points of the quantile function in each halving of the distance to 1.
@@ -55,6 +55,15 @@ struct Open {
     latency_from_sent_us: Times,
 }
 
+/// The requests of one method.
+#[derive(Debug, Serialize)]
+struct OfMethod<'a> {
+    method: &'a str,
+    requests: u64,
+    failed: u64,
+    latency_us: Times,
+}
+
 /// A run's results.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
@@ -74,6 +83,10 @@ pub struct Report<'a> {
     sent: u64,
     succeeded: u64,
     failed: BTreeMap<String, u64>,
+    /// The first answer of each kind of failure that was answered.
+    examples: BTreeMap<String, &'a str>,
+    /// Where calls name several methods.
+    methods: Vec<OfMethod<'a>>,
     late_answers: u64,
     unmatched_messages: u64,
     notifications: u64,
@@ -137,7 +150,12 @@ impl<'a> Report<'a> {
     ///
     /// # Errors
     /// The histogram can't be serialised.
-    pub fn new(options: &'a Options, transport: Transport, run: &'a Outcomes) -> Result<Self> {
+    pub fn new(
+        options: &'a Options,
+        transport: Transport,
+        methods: &'a [String],
+        run: &'a Outcomes,
+    ) -> Result<Self> {
         let stats = &run.stats;
         let count = |outcome| stats.outcomes.get(&outcome).copied().unwrap_or(0);
         let failed = stats.outcomes.iter().filter(|(outcome, _)| **outcome != Outcome::Answered);
@@ -147,6 +165,13 @@ impl<'a> Report<'a> {
             held: stats.held,
             own_lag_us: times(&stats.own_lag),
             latency_from_sent_us: times(&stats.since_sent),
+        });
+        let examples = stats.examples.iter();
+        let methods = stats.methods.iter().zip(methods).map(|(of, method)| OfMethod {
+            method,
+            requests: of.requests,
+            failed: of.failed,
+            latency_us: times(&of.latency),
         });
         let quantiles = stats.latency.iter_quantiles(POINTS);
         Ok(Self {
@@ -164,6 +189,8 @@ impl<'a> Report<'a> {
             sent: stats.sent,
             succeeded: count(Outcome::Answered),
             failed: failed.map(|(outcome, count)| (outcome.to_string(), *count)).collect(),
+            examples: examples.map(|(outcome, text)| (outcome.to_string(), text.as_str())).collect(),
+            methods: methods.collect(),
             late_answers: stats.late,
             unmatched_messages: stats.unmatched,
             notifications: stats.notifications,
@@ -203,6 +230,9 @@ impl std::fmt::Display for Report<'_> {
         writeln!(f, "{} answered in {:.2} s, {rate:.0}/s; {} sent", self.succeeded, self.seconds, self.sent)?;
         for (kind, count) in &self.failed {
             writeln!(f, "  failed: {count} by {kind}")?;
+            if let Some(example) = self.examples.get(kind) {
+                writeln!(f, "    {example}")?;
+            }
         }
         for (kind, count) in self.failed_reconnects {
             writeln!(f, "  a lost connection was not established again: {count} by {kind}")?;

@@ -6,9 +6,13 @@
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
-use crate::bodies::{Message, Outcome};
+use crate::bodies::Message;
+use crate::outcome::Outcome;
 use crate::stats::{Record, count};
 use crate::worker::Worker;
+
+/// Characters of a request and of its answer that an example shows.
+const SHOWN: usize = 160;
 
 /// Whether a connection may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +95,7 @@ impl Requests {
     }
 
     fn number(&self) -> u64 {
-        self.next * u64::from(self.worker.connections()) + u64::from(self.place)
+        self.number_of(self.next)
     }
 
     fn due_ns(&self) -> Option<u64> {
@@ -125,6 +129,11 @@ impl Requests {
         if self.free_since_ns <= due_ns { now_ns - due_ns } else { 0 }
     }
 
+    /// The number of a request of this connection among all.
+    fn number_of(&self, request: u64) -> u64 {
+        request * u64::from(self.worker.connections()) + u64::from(self.place)
+    }
+
     /// Takes a message from the server. Where it can only be the answer to the oldest request, as over HTTP, `only` says so.
     pub fn receive(&mut self, now_ns: u64, text: &str, only: bool) {
         let bytes = text.len() as u64;
@@ -135,28 +144,47 @@ impl Requests {
                 let mine = number % connections == u64::from(self.place);
                 let place = number / connections;
                 if mine && place >= oldest && self.is_open(place) {
+                    self.note(place, outcome, text);
                     self.end(place, now_ns, outcome, bytes);
                 } else if mine && self.timed_out.remove(&place) {
                     self.worker.stats.borrow_mut().late += 1;
                 } else {
-                    self.unmatched(now_ns, Outcome::Malformed, bytes, only);
+                    self.unmatched(now_ns, Outcome::OtherCall, text, only);
                 }
             }
             // Over HTTP there are none: it is an answer like none.
-            Message::Notification if only => self.unmatched(now_ns, Outcome::Malformed, bytes, only),
+            Message::Notification if only => self.unmatched(now_ns, Outcome::Malformed, text, only),
             Message::Notification => self.worker.stats.borrow_mut().notifications += 1,
-            Message::Unmatched(outcome) => self.unmatched(now_ns, outcome, bytes, only),
+            Message::Unmatched(outcome) => self.unmatched(now_ns, outcome, text, only),
         }
     }
 
-    /// The oldest request ended with no answer of JSON-RPC.
-    pub fn end_oldest(&mut self, now_ns: u64, outcome: Outcome, bytes: u64) {
-        self.end(self.next - self.slots.len() as u64, now_ns, outcome, bytes);
+    /// The oldest request ended with an answer that is not read as JSON-RPC.
+    pub fn answer_oldest(&mut self, now_ns: u64, outcome: Outcome, text: &str) {
+        self.note(self.oldest(), outcome, text);
+        self.end_oldest(now_ns, outcome, text.len() as u64);
     }
 
-    fn unmatched(&mut self, now_ns: u64, outcome: Outcome, bytes: u64, only: bool) {
+    fn oldest(&self) -> u64 {
+        self.next - self.slots.len() as u64
+    }
+
+    fn end_oldest(&mut self, now_ns: u64, outcome: Outcome, bytes: u64) {
+        self.end(self.oldest(), now_ns, outcome, bytes);
+    }
+
+    /// Keeps the first answer of each kind that is no right one.
+    fn note(&self, request: u64, outcome: Outcome, text: &str) {
+        let mut stats = self.worker.stats.borrow_mut();
+        if outcome != Outcome::Answered && !stats.examples.contains_key(&outcome) {
+            let sent = self.worker.bodies.request(self.number_of(request));
+            stats.examples.insert(outcome, format!("{} to {}", beginning(text), beginning(&sent)));
+        }
+    }
+
+    fn unmatched(&mut self, now_ns: u64, outcome: Outcome, text: &str, only: bool) {
         if only && self.in_flight > 0 {
-            self.end_oldest(now_ns, outcome, bytes);
+            self.answer_oldest(now_ns, outcome, text);
         } else {
             self.worker.stats.borrow_mut().unmatched += 1;
         }
@@ -185,7 +213,8 @@ impl Requests {
         } else {
             self.answered += 1;
         }
-        self.worker.stats.borrow_mut().ended(record);
+        let method = self.worker.bodies.method_of(self.number_of(request));
+        self.worker.stats.borrow_mut().ended(record, method);
     }
 
     /// When the oldest open request times out.
@@ -206,8 +235,13 @@ impl Requests {
 
     /// Ends all that are in flight: their connection has ended, or the run.
     pub fn give_up(&mut self, now_ns: u64, outcome: Outcome) {
-        for slot in std::mem::take(&mut self.slots).into_iter().filter(|slot| slot.open) {
-            self.worker.stats.borrow_mut().ended(slot.ended(self.place, now_ns, outcome, 0));
+        let oldest = self.oldest();
+        for (slot, request) in std::mem::take(&mut self.slots).into_iter().zip(oldest..) {
+            if slot.open {
+                let method = self.worker.bodies.method_of(self.number_of(request));
+                let record = slot.ended(self.place, now_ns, outcome, 0);
+                self.worker.stats.borrow_mut().ended(record, method);
+            }
         }
         self.in_flight = 0;
         // Not before there is a connection again.
@@ -229,8 +263,18 @@ impl Requests {
             let (due_ns, sent_ns, ended_ns) = (Some(due_ns), None, now_ns);
             let (connection, outcome, bytes) = (self.place, Outcome::NotSent, 0);
             let record = Record { connection, due_ns, sent_ns, ended_ns, own_lag_ns, outcome, bytes };
-            self.worker.stats.borrow_mut().ended(record);
+            let method = self.worker.bodies.method_of(self.number());
+            self.worker.stats.borrow_mut().ended(record, method);
             self.next += 1;
         }
     }
+}
+
+/// As much of a text as an example shows, in one line.
+fn beginning(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
 }

@@ -89,7 +89,7 @@ pub fn run(options: &Options, plan: Plan, bodies: Bodies) -> Result<Outcomes> {
 }
 
 async fn conduct(options: &Options, plan: Arc<Plan>, bodies: Bodies) -> Result<Outcomes> {
-    let threads = options.threads();
+    let (threads, methods) = (options.threads(), bodies.methods().len());
     let at_once = options.connect_at_once.unwrap_or(options.connections);
     let at_once = Arc::new(Semaphore::new(at_once as usize));
     let (ready, mut all_ready) = mpsc::unbounded_channel();
@@ -128,7 +128,8 @@ async fn conduct(options: &Options, plan: Arc<Plan>, bodies: Bodies) -> Result<O
     tokio::time::sleep_until(start.into()).await;
     let (began, cpu) = (SystemTime::now(), cpu_time());
     let window = Duration::from_nanos(plan.duration_ns);
-    let counts = all_counted(threads, Stats::new(plan.keeps_records)?, window, &mut counts, &control).await?;
+    let counts =
+        all_counted(threads, Stats::new(plan.keeps_records, methods)?, window, &mut counts, &control).await?;
     Ok(Outcomes {
         connects,
         interrupted: counts.end < window,
@@ -275,7 +276,7 @@ fn work(
         }
         Ok(())
     })?;
-    let stats = worker.stats.replace(Stats::new(false)?);
+    let stats = worker.stats.replace(Stats::new(false, 0)?);
     Ok(Counts { stats, traffic: worker.traffic.get(), end: Duration::from_nanos(worker.end_ns()) })
 }
 

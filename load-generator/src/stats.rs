@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anyhow::{Result, anyhow};
 use hdrhistogram::Histogram;
 
-use crate::bodies::Outcome;
+use crate::outcome::Outcome;
 
 /// The width of a part of the window in which answers are counted, in nanoseconds.
 const PART_NS: u64 = 50_000_000;
@@ -61,18 +61,44 @@ pub struct Stats {
     pub most_in_flight: u32,
     /// Answers by when they came, in parts of 50 ms since the window began: how long there were none.
     pub answered: Vec<u32>,
+    /// The first answer of each kind that is no right one, and what it answers.
+    pub examples: BTreeMap<Outcome, String>,
+    /// The requests of each method, in the order of `Bodies::methods`; empty where all call the same.
+    pub methods: Vec<OfMethod>,
     /// Every request, where they are kept.
     pub records: Option<Vec<Record>>,
 }
 
+/// The requests that call one method.
+#[derive(Debug)]
+pub struct OfMethod {
+    /// Those that ended, or were due and never sent.
+    pub requests: u64,
+    /// Those of them that failed.
+    pub failed: u64,
+    /// As [`Stats::latency`].
+    pub latency: Histogram<u64>,
+}
+
+fn histogram() -> Result<Histogram<u64>> {
+    Histogram::new(3).map_err(|error| anyhow!("no histogram: {error}"))
+}
+
+fn add(sum: &mut Histogram<u64>, part: Histogram<u64>) -> Result<()> {
+    sum.add(part).map_err(|error| anyhow!("histograms that can't be added: {error}"))
+}
+
 impl Stats {
-    /// Nothing yet. `records` says whether every request is kept.
+    /// Nothing yet. `records` says whether every request is kept, `methods` how many methods are called.
     ///
     /// # Errors
     /// The histograms can't be made.
-    pub fn new(records: bool) -> Result<Self> {
-        let histogram = || Histogram::new(3).map_err(|error| anyhow!("no histogram: {error}"));
+    pub fn new(records: bool, methods: usize) -> Result<Self> {
+        let methods = (0..methods).filter(|_| methods > 1);
+        let methods = methods.map(|_| Ok(OfMethod { requests: 0, failed: 0, latency: histogram()? }));
         Ok(Self {
+            examples: BTreeMap::new(),
+            methods: methods.collect::<Result<_>>()?,
             sent: 0,
             outcomes: BTreeMap::new(),
             latency: histogram()?,
@@ -91,19 +117,27 @@ impl Stats {
         })
     }
 
-    /// Counts a request that ended.
-    pub fn ended(&mut self, record: Record) {
+    /// Counts a request that ended, and called the method of that place.
+    pub fn ended(&mut self, record: Record, method: usize) {
         *self.outcomes.entry(record.outcome).or_default() += 1;
         if record.outcome == Outcome::Answered {
             let part = (record.ended_ns / PART_NS) as usize;
             self.answered.resize(self.answered.len().max(part + 1), 0);
             self.answered[part] += 1;
         }
+        let mut of_method = self.methods.get_mut(method);
+        if let Some(of) = &mut of_method {
+            of.requests += 1;
+            of.failed += u64::from(record.outcome != Outcome::Answered);
+        }
         let cut =
             matches!(record.outcome, Outcome::ConnectionLost | Outcome::Unreadable(_) | Outcome::Interrupted);
         if let (Some(sent_ns), false) = (record.sent_ns, cut) {
-            let from_ns = record.due_ns.unwrap_or(sent_ns);
-            count(&mut self.latency, record.ended_ns.saturating_sub(from_ns));
+            let took_ns = record.ended_ns.saturating_sub(record.due_ns.unwrap_or(sent_ns));
+            count(&mut self.latency, took_ns);
+            if let Some(of) = of_method {
+                count(&mut of.latency, took_ns);
+            }
             if record.due_ns.is_some() {
                 count(&mut self.since_sent, record.ended_ns.saturating_sub(sent_ns));
             }
@@ -127,8 +161,14 @@ impl Stats {
             (&mut self.since_sent, other.since_sent),
             (&mut self.own_lag, other.own_lag),
         ];
-        for (sum, part) in pairs {
-            sum.add(part).map_err(|error| anyhow!("histograms that can't be added: {error}"))?;
+        pairs.into_iter().try_for_each(|(sum, part)| add(sum, part))?;
+        for (sum, part) in self.methods.iter_mut().zip(other.methods) {
+            sum.requests += part.requests;
+            sum.failed += part.failed;
+            add(&mut sum.latency, part.latency)?;
+        }
+        for (outcome, example) in other.examples {
+            self.examples.entry(outcome).or_insert(example);
         }
         self.held += other.held;
         self.late += other.late;

@@ -100,7 +100,7 @@ impl Worker {
     pub fn new(plan: Arc<Plan>, bodies: Bodies) -> Result<Self> {
         Ok(Self {
             head: RefCell::new(KeptHead::new(&plan.target)?),
-            stats: RefCell::new(Stats::new(plan.keeps_records)?),
+            stats: RefCell::new(Stats::new(plan.keeps_records, bodies.methods().len())?),
             bodies,
             traffic: Cell::default(),
             start: Cell::new(Instant::now()),

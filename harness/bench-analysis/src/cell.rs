@@ -9,10 +9,11 @@ use super::comparison::ratio;
 use super::hosts::is_client_bound;
 use super::invalid_trials::FailedTrial;
 use super::latency::LatencyMoment;
-use super::observed::{Lost, Place, Samples, median_figure, middle_of};
+use super::observed::{Lost, Place, Samples, grouped, median_figure, middle_of};
 use super::timeline::Moment;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
+use bench_model::load::sample_details::MethodLatency;
 use bench_model::observation::{Checked, Differences, Sample, checked_answers, failed_requests};
 use bench_stats::Estimate;
 
@@ -52,6 +53,9 @@ pub struct Cell {
     /// Where answers differ from a reference's, in all trials; only where the workload counts differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differences: Option<Differences>,
+    /// The requests of each method, where several are called and the load tool's figures say which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<OfMethod>,
     /// What to distrust.
     pub marks: Vec<Mark>,
     /// The server through the window, medians over trials. Only at the headline's load, so that a summary stays small;
@@ -68,6 +72,35 @@ pub struct Cell {
     /// The requests of the trial that has the fewest, where there are quantiles: how far into the tail these reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_of_a_trial: Option<u64>,
+}
+
+/// The requests of a cell that call one method.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OfMethod {
+    /// The method.
+    pub method: String,
+    /// Requests of all trials.
+    pub requests: u64,
+    /// Those of them that failed.
+    pub failed: u64,
+    /// The median over trials of the median latency, in microseconds.
+    pub p50_us: f64,
+    /// The same of the 99th percentile.
+    pub p99_us: f64,
+}
+
+/// The requests of each method, in the order in which they are first called.
+fn by_method(measured: &Samples<'_>) -> Vec<OfMethod> {
+    let all = measured.values().flat_map(|sample| &sample.load.details.methods);
+    let by_name = grouped(all.map(|of| (of.method.clone(), of))).into_iter();
+    let row = |(method, trials): (String, Vec<&MethodLatency>)| OfMethod {
+        method,
+        requests: trials.iter().map(|of| of.requests).sum(),
+        failed: trials.iter().map(|of| of.failed).sum(),
+        p50_us: middle_of(trials.iter().map(|of| of.latency_us.p50)).unwrap_or_default(),
+        p99_us: middle_of(trials.iter().map(|of| of.latency_us.p99)).unwrap_or_default(),
+    };
+    by_name.map(row).collect()
 }
 
 impl Cell {
@@ -147,6 +180,7 @@ pub(super) fn cell(
         answer_bytes: samples().next().map(|sample| sample.answer_bytes),
         checked: checked_answers(samples()),
         differences: Differences::of_all(samples().filter_map(|sample| sample.differences.as_ref())),
+        methods: by_method(measured),
         marks,
         ..Cell::default()
     }

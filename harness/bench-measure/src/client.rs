@@ -13,7 +13,7 @@ use serde_json::Value;
 use ureq::tls::TlsConfig;
 
 use self::answering::Awaited;
-pub use self::causes::{NoAnswer, connect_tcp};
+pub use self::causes::{NoAnswer, Refused, connect_tcp};
 pub use self::messages::connect;
 use self::messages::{Messages, open, open_socket};
 use crate::certificates;
@@ -24,6 +24,9 @@ use bench_model::target::Target;
 use bench_model::transport::Transport;
 use bench_model::workload::Truth;
 use bench_system::foreign_text::shown;
+
+/// The statuses of HTTP by which a service asks to come later.
+const REFUSALS: [u16; 2] = [429, 503];
 
 /// How long one request may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -211,13 +214,16 @@ pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Verdict> {
 /// The same with a truth that is [`settled`].
 ///
 /// # Errors
-/// There was no whole answer in time.
+/// There was no whole answer in time, or it was [`Refused`].
 pub fn compare(target: &Target, body: &str, counts_differences: bool, truth: &Truth) -> Result<Verdict> {
     let answer = match request(target, body) {
         Err(error) => match error.downcast_ref::<NoAnswer>() {
             Some(wrong) => return Ok(Err(wrong.to_string())),
             None => return Err(error),
         },
+        Ok(answer) if answer.status.is_some_and(|status| REFUSALS.contains(&status)) => {
+            return Err(Refused(answer.shown()).into());
+        }
         Ok(answer) => answer,
     };
     let json = answer.json();

@@ -204,7 +204,9 @@ impl Subject {
 
     /// How the server or its upstream ended, if one of them has.
     pub fn died(&mut self) -> Result<Option<String>> {
-        let own = self.process.died()?;
+        // One that runs already may be gone for its parent alone to see.
+        let gone = self.ended_after_s().map(|_| "its process is gone".to_owned());
+        let own = self.process.died()?.or(gone);
         let Some(upstream) = &mut self.upstream else { return Ok(own) };
         Ok(own.or(upstream.died()?.map(|how| format!("its upstream: {how}"))))
     }

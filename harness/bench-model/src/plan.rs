@@ -157,20 +157,15 @@ impl Plan {
         self.campaign.environment.with(&server.overrides)
     }
 
-    /// A load as a server gets it: its connections share the requests in flight as the server's settings say, and where
-    /// some servers are reached over WebSocket or get batches, requests have ids of their own everywhere.
+    /// A load as a server gets it: its connections share the requests in flight as the server's settings say.
     #[must_use]
     pub fn load_of(&self, server: &Server, load: Load) -> Load {
         let environment = self.environment_of(server);
         let (in_flight, batch) = (environment.in_flight(), environment.batch());
-        let has_ids = |server: &Server| {
-            let environment = self.environment_of(server);
-            environment.transport().shares_connections() || environment.batch() > 1
-        };
-        let unique_ids = self.servers.iter().any(has_ids) && !server.answers_one_request();
+        let as_is = server.answers_one_request();
         let (connections, hold) = (load.connections.div_ceil(in_flight), self.campaign.hold);
         let (access, close_each) = (server.access(), !environment.keep_alive());
-        Load { in_flight, batch, connections, unique_ids, hold, close_each, access, ..load }
+        Load { in_flight, batch, connections, as_is, hold, close_each, access, ..load }
     }
 
     /// Its server of that name.

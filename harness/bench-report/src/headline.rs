@@ -9,14 +9,14 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, duets, faults, invalid_trials, open_loop, original, reference, sections, slo, soak,
+    Run, answer, checked, duets, faults, invalid_trials, open_loop, original, reference, sections, slo, soak,
     threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;
 use bench_model::figure::Figure;
-use bench_model::load::Level;
 use bench_model::load::toolchain::Tool;
+use bench_model::load::{Level, LoadTool};
 
 /// Above this share of the machine's processors in its busiest part, latencies may be the load tool's own.
 const BUSY_TOOL: f64 = 0.8;
@@ -42,7 +42,8 @@ pub fn so_far(run: &Run) -> String {
 
 /// The answer, and what must be known before it is believed.
 fn result(run: &Run) -> String {
-    let first = warnings(run)
+    let first = checked::headline(run)
+        + &warnings(run)
         + &missing(run)
         + &known(answer::of(run), "", |answer| answer::markdown(&answer))
         + &reference::headline(run);
@@ -132,11 +133,16 @@ fn works(run: &Run) -> String {
         true => Some("Everything works; the lines above say how answers compare.".to_owned()),
         // A closed loop sends one request again and again.
         false => Some(format!(
-            "Everything works: the server's answer to 1 request before and 1 after each window {}; under load, \
-             answers were counted by status and time, and their content was not compared.",
+            "Everything works: the server's answer to 1 request before and 1 after each window {}{}.",
             match run.knows_whole_answers() {
                 true => "was the true one",
                 false => "had its id, no error, and what the request states of it",
+            },
+            match run.plan.campaign.tool {
+                LoadTool::RpcLoad => "",
+                _ => {
+                    "; under load, answers were counted by status and time, and their content was not compared"
+                }
             }
         )),
     };

@@ -7,6 +7,7 @@ mod already_running;
 mod answer;
 mod causes;
 mod charts;
+mod checked;
 mod columns;
 mod commands;
 pub mod compare;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::columns::Columns;
 use super::format::{at, available, bullets, bytes, known, list, ratio, sections};
 use super::headline::{self, headline, marked};
-use super::tables::{comparisons, rates, resources};
+use super::tables::{by_method, comparisons, rates, resources};
 use super::{
     Run, already_running, answer, causes, charts, commands, duets, faults, hosts, network, open_loop,
     original, reference, slo, soak, threshold, views,
@@ -156,6 +156,7 @@ fn tables(run: &Run, workload: &Workload) -> String {
     if !is_duet(run) {
         let _ = writeln!(out, "### Rate and latency\n\n{}", rates(run, cells()));
     }
+    out += &by_method(run, cells());
     let used = resources(run, cells());
     let _ = write!(out, "### What the server and the load generator used\n\n{used}");
     let compares = !is_duet(run) && !headline::compares_nothing(run);

@@ -2,7 +2,8 @@
 
 use super::columns::Columns;
 use super::format::{
-    PAIRED_RATIOS, bytes, count, dash, estimate, known, list, percent, ratio, significant, thousands, time_us,
+    PAIRED_RATIOS, bytes, count, dash, estimate, known, list, load, percent, ratio, significant, thousands,
+    time_us,
 };
 use super::headline::with_marks;
 use super::{Run, invalid_trials};
@@ -26,6 +27,20 @@ pub(super) fn bare(cell: &Cell, figure: Figure, write: fn(f64) -> String) -> Str
 
 pub(super) fn cores(cores: f64) -> String {
     format!("{cores:.2}")
+}
+
+/// A row for each method of a mix, at each load; empty where one method is called.
+pub(super) fn by_method<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> String {
+    let rows = cells.flat_map(|cell| cell.methods.iter().map(move |of| (cell, of)));
+    Columns::of(3, rows)
+        .column("load", |(cell, _)| load(cell.level))
+        .column("server", |(cell, _)| run.cell_name(cell))
+        .column("method", |(_, of)| of.method.replace('|', " "))
+        .column("requests", |(_, of)| count(of.requests))
+        .column("failed", |(_, of)| count(of.failed))
+        .column("p50", |(_, of)| time_us(of.p50_us))
+        .column("p99", |(_, of)| time_us(of.p99_us))
+        .within(|table| format!("### By method\n\n{table}\n"))
 }
 
 pub(super) fn failed_requests(cell: &Cell) -> String {

@@ -26,6 +26,18 @@ impl fmt::Display for NoAnswer {
 
 impl std::error::Error for NoAnswer {}
 
+/// The service asks to come later (HTTP 429 or 503), and so has not answered: what it said.
+#[derive(Debug)]
+pub struct Refused(pub(super) String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
 impl NoAnswer {
     /// The bytes of an answer as text. `kind` is what they came as, and `encoding` what HTTP says of them.
     ///

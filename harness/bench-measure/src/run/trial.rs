@@ -17,7 +17,7 @@ use anyhow::{Error, Result, anyhow};
 
 use self::connecting::Holding;
 pub(super) use self::judged::outcome_of;
-use self::judged::{Verified, counts_since, judged, read_counts, read_newest, verify};
+use self::judged::{Refusals, Verified, counts_since, judged, read_counts, read_newest, verify};
 use self::tool::Order;
 use self::traffic::Draw;
 use self::watch::Watch;
@@ -196,7 +196,7 @@ impl Bench<'_> {
     fn warm(&self, trial: &Trial, subject: &Subject, paired: Option<&Side>) -> Ended<Warm<'_>> {
         let seen = Seen::of(subject)?;
         let known = self.known(trial)?;
-        let verified = verify(known, subject, &Verified::default(), "before the window")?;
+        let verified = verify(known, subject, &Verified::default(), "before the window", Refusals::Repeat)?;
         let request = &self.truths_of(trial).first(&trial.workload)?.body;
         let capacity = capacity::find(&subject.target, seen, request);
         meet(paired)?;

@@ -119,8 +119,9 @@ pub struct Load {
     /// Requests in flight on each connection at most, at least one. A request that is due while all of them wait for an
     /// answer is sent late.
     pub in_flight: u32,
-    /// Whether each request has an id of its own over HTTP too, as over WebSocket; only of tools that reach both.
-    pub unique_ids: bool,
+    /// Whether bodies are sent with the ids that they have, and answers counted by their status alone: for a server that
+    /// answers the same text to all. Other tools than rpc-load always do.
+    pub as_is: bool,
     /// Calls in each request, at least one; more are sent as one JSON-RPC batch.
     pub batch: u32,
     /// Whether the connections are held and nothing is sent.
@@ -158,7 +159,7 @@ impl Default for Load {
         Self {
             connections: 0,
             in_flight: 1,
-            unique_ids: false,
+            as_is: false,
             batch: 1,
             hold: false,
             close_each: false,

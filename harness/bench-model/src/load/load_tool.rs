@@ -7,7 +7,7 @@ use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
 
 use super::records::Record;
-use super::sample_details::MethodLatency;
+use super::sample_details::Details;
 use super::{Load, LoadSample};
 use crate::transport::Transport;
 use crate::workload::requests::{Known, Stream};
@@ -134,6 +134,8 @@ pub struct Files {
     pub requests: PathBuf,
     /// For the tool's own record of its requests. Removed after the load.
     pub answered: PathBuf,
+    /// For the result that each answer must have, where the tool compares it. Removed after the load.
+    pub expected: PathBuf,
     /// The tool's [`About::template`].
     pub template: PathBuf,
     /// What the tool prints in the load, unless it prints its own record after it.
@@ -182,7 +184,7 @@ pub struct Job<'a> {
     pub url: &'a str,
     /// Its files.
     pub files: &'a Files,
-    /// What its users send, with the true answers, for a tool that has users: one for all of them, or one for each.
+    /// What is sent, with the true answers: the one request of all, or for a tool that has users one for each.
     pub known: &'a [Known],
     /// How long connecting may take, in milliseconds, where a closed loop's window begins once all connections are
     /// established.
@@ -205,8 +207,8 @@ pub struct Invocation {
 pub enum Reading {
     /// Counts and quantiles.
     Sample(Box<LoadSample>),
-    /// Every request.
-    Records(Vec<Record>),
+    /// Every request; and what the tool reports besides, of methods and of examples.
+    Records(Vec<Record>, Box<Details>),
 }
 
 impl From<LoadSample> for Reading {
@@ -245,15 +247,6 @@ pub trait Driver: Sync {
     /// # Errors
     /// It is not what the tool writes: what is missing.
     fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading>;
-
-    /// The latency of each method of a load with several, where the records are in the order of the bodies that it
-    /// read.
-    ///
-    /// # Errors
-    /// Its files can't be read.
-    fn by_method(&self, _bodies: u64, _files: &Files, _records: &[Record]) -> Result<Vec<MethodLatency>> {
-        Ok(Vec::new())
-    }
 
     /// Whether what it wrote to standard error is only what it always writes.
     fn said_nothing(&self, _stderr: &str) -> bool {

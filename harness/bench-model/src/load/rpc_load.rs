@@ -2,10 +2,8 @@
 //!
 //! What to know of it: its connections are established before its window begins. Request `i` of an open loop is due on
 //! connection `i mod connections` and waits for that one, where vegeta's takes any that is free; so at the
-//! same load more of its requests wait, and it reports itself which part of a lag is its own. Over HTTP it sends bodies
-//! as they are and a request has succeeded when its status is 200, as with the other tools; where a campaign compares
-//! transports, each request has an id of its own over HTTP too, and its answer is found by it, so that the tool does
-//! the same work.
+//! same load more of its requests wait, and it reports itself which part of a lag is its own. Each request has an id of
+//! its own, and an answer has to have that, a result and no error; where one result is right, it has to be that.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,11 +18,12 @@ use super::load_tool::{
     About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, is_for_a_file, text,
 };
 use super::records::kept::shared;
-use super::records::{self, Record, not_sent};
+use super::records::{Record, not_sent};
 use super::sample_details::{Connects, Details, MethodLatency};
 use super::silences::silences;
 use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;
+use crate::workload::requests::Known;
 
 /// The line of names of the tool's records.
 const NAMES: [&str; 7] = ["connection", "due_ns", "sent_ns", "ended_ns", "own_lag_ns", "outcome", "bytes"];
@@ -59,7 +58,7 @@ impl Driver for RpcLoad {
     }
 
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
-        let Job { load, url, files, connecting_ms, .. } = *job;
+        let Job { load, url, files, connecting_ms, known } = *job;
         let mut args = arguments(load, url);
         args.push("--json".to_owned());
         let bodies = if load.hold {
@@ -69,6 +68,7 @@ impl Driver for RpcLoad {
                 true => ["--bodies".to_owned(), files.write_body(body)?],
                 false => ["--body", *body].map(str::to_owned),
             });
+            args.extend(expected(load, files, known)?.into_iter().flatten());
             u64::MAX
         } else {
             args.extend(["--bodies".to_owned(), files.requests.display().to_string()]);
@@ -101,14 +101,8 @@ impl Driver for RpcLoad {
         let printed: Printed = serde_json::from_str(&printed).context("rpc-load's output is not its JSON")?;
         let last_us = records.last().map_or(0, |record| record.intended_us);
         records.extend(not_connected(&printed.connect, last_us));
-        Ok(Reading::Records(records))
-    }
-
-    fn by_method(&self, bodies: u64, files: &Files, records: &[Record]) -> Result<Vec<MethodLatency>> {
-        if bodies == u64::MAX {
-            return Ok(Vec::new());
-        }
-        records::by_method(&bench_system::text_files::read(&files.requests)?, records)
+        let (methods, examples) = (timed(printed.methods), named(printed.examples));
+        Ok(Reading::Records(records, Box::new(Details { methods, examples, ..Details::default() })))
     }
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
@@ -136,8 +130,7 @@ fn arguments(load: &Load, url: &str) -> Vec<String> {
     options.extend((load.batch > 1).then(|| ("--batch", load.batch.to_string())));
     options.extend(load.access.ca.iter().map(|file| ("--ca", file.display().to_string())));
     options.extend(load.access.headers.each().map(|(name, value)| ("--header", format!("{name}: {value}"))));
-    let is_http = url.starts_with("http");
-    let as_is = is_http && !load.unique_ids && load.batch == 1 && !load.hold;
+    let as_is = load.as_is && url.starts_with("http") && load.batch == 1 && !load.hold;
     let options = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);
     let flags = [("--as-is", as_is), ("--hold", load.hold)].into_iter().filter(|(_, given)| *given);
     options.chain(flags.map(|(flag, _)| flag.to_owned())).collect()
@@ -150,6 +143,10 @@ struct Printed {
     seconds: f64,
     bytes_read: u64,
     bytes_written: u64,
+    #[serde(default)]
+    examples: BTreeMap<String, String>,
+    #[serde(default)]
+    methods: Vec<MethodLatency>,
     #[serde(default)]
     connections_lost: u64,
     connect: Connect,
@@ -195,6 +192,8 @@ fn closed(load: &Load, json: &str) -> Result<LoadSample> {
             held: load.hold,
             connects: Some(Connects { all_s: seconds, each_us: time_us }),
             histogram: printed.hdr_log,
+            methods: timed(printed.methods),
+            examples: named(printed.examples),
             silences: silences(&printed.answered_per_50_ms, load.duration_ms),
             ..Details::default()
         },
@@ -209,6 +208,29 @@ fn not_connected(connect: &Connect, last_us: u64) -> impl Iterator<Item = Record
         let kind: Arc<str> = format!("dial: {kind}").into();
         (0..*count).map(move |_| Record::failed(last_us, &kind))
     })
+}
+
+/// The result that every answer must have, where one request is sent of which that is known to the last value.
+fn expected(load: &Load, files: &Files, known: &[Known]) -> Result<Option<[String; 2]>> {
+    let [Known { truth, .. }] = known else { return Ok(None) };
+    let Some(result) = truth.exact().and_then(|answer| answer.get("result")) else { return Ok(None) };
+    if load.as_is {
+        return Ok(None);
+    }
+    let file = &files.expected;
+    std::fs::write(file, result.to_string()).with_context(|| format!("can't write {}", file.display()))?;
+    Ok(Some(["--expect".to_owned(), file.display().to_string()]))
+}
+
+/// Methods of which some request has a known time.
+fn timed(mut methods: Vec<MethodLatency>) -> Vec<MethodLatency> {
+    methods.retain(|of| of.latency_us.max > 0.0);
+    methods
+}
+
+/// Examples by what the kinds of failures are called here.
+fn named(examples: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    examples.into_iter().map(|(kind, text)| (failure(&kind).unwrap_or(kind), text)).collect()
 }
 
 /// Why a request failed, if it did.
@@ -347,6 +369,7 @@ mod tests {
         let files = Files {
             requests: files("requests"),
             answered: files("answered"),
+            expected: files("expected"),
             template: files("template"),
             printed: files("printed"),
         };

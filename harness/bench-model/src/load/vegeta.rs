@@ -62,7 +62,7 @@ impl Driver for Vegeta {
     }
 
     fn read(&self, load: &Load, bodies: u64, _: &Files, printed: &mut dyn Read) -> Result<Reading> {
-        records(printed, load, bodies).map(Reading::Records)
+        Ok(Reading::Records(records(printed, load, bodies)?, Box::default()))
     }
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {

@@ -12,7 +12,7 @@ use super::format::{
 };
 use super::headline::{by_cpu, marked, marks_used, with_marks};
 use super::searches::two_terminals;
-use super::tables::{bare, cores, failed_requests, resolution, share_in_kernel};
+use super::tables::{bare, by_method, cores, failed_requests, resolution, share_in_kernel};
 use super::{Run, commands, invalid_trials};
 use bench_analysis::ceilings::Ceiling;
 use bench_analysis::{Cell, Comparison, Verdict};
@@ -58,7 +58,9 @@ pub(super) fn tables(run: &Run, workload: &Workload) -> String {
         checked_answers(run, cells()),
         latencies(run, cells()),
         resources(run, cells()),
-        comparisons(run, name)
+        known(Some(by_method(run, cells())).filter(|table| !table.is_empty()), "", |table| format!(
+            "\n{table}"
+        )) + &comparisons(run, name)
     )
 }
 
@@ -98,13 +100,13 @@ pub(super) const fn disturbed(level: Level) -> &'static str {
 fn latencies<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> String {
     let from_due = |cell: &Cell, figure| cell.figure(figure).filter(|_| cell.level.tool.can().tells_when_due);
     let time = |cell: &Cell, figure| dash(from_due(cell, figure), |us| time_us(us.value));
-    let rate = |cell: &Cell| with_marks(bare(cell, Figure::AchievedRate, thousands), &cell.marks);
+    let rate = |cell: &Cell| with_marks(bare(cell, Figure::RequestsPerSecond, thousands), &cell.marks);
     Columns::of(4, cells)
         .column("request", |cell| &cell.workload)
         .column("requested/s", |cell| requested(cell.level))
         .column("server", |cell| run.cell_name(cell))
         .column("sent by", |cell| cell.level.tool.name())
-        .column("achieved/s", |cell| rate(cell))
+        .column("answered/s", |cell| rate(cell))
         .column("p50", |cell| time(cell, Figure::P50Us))
         .column("p99", |cell| dash(from_due(cell, Figure::P99Us), |us| estimate(us, time_us)))
         .column("p99.9", |cell| time(cell, Figure::P999Us))

@@ -38,7 +38,7 @@ fn programs() -> &'static Path {
     FOLDER.get_or_init(|| {
         let names = ["server-actix", "server-control", "server-axum", "rpc-load", "ledger"];
         let bins = names.iter().flat_map(|name| ["--bin", name]);
-        built(bins.chain(["--example", "faulty-actix"]));
+        built(bins.chain(["--example", "faulty-actix", "--example", "planted"]));
         Path::new(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap()
     })
 }

@@ -32,3 +32,4 @@ mod watch;
 mod ways;
 mod whole;
 mod why;
+mod wrong_services;

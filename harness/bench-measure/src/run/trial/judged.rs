@@ -2,19 +2,20 @@
 //! of a trial: its sample, or why that is no figure.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use super::checker::rises;
 use super::{Ended, Ending, Judged};
-use crate::client::{self, NoAnswer, Right, Verdict};
+use crate::client::{self, NoAnswer, Refused, Right, Verdict};
 use crate::metrics::{self, ServerCounts};
 use crate::subject::Subject;
 use bench_model::load::LoadSample;
 use bench_model::load::failure::Failure;
 use bench_model::observation::{Checked, Differences, Outcome, Sample};
-use bench_model::workload::NewestCall;
 use bench_model::workload::requests::Known;
+use bench_model::workload::{NewestCall, Truth};
 use bench_system::cgroup::{OutOfMemory, Usage};
 
 /// What became of a trial. Whatever was noticed first, a server that has ended is the reason.
@@ -47,16 +48,55 @@ pub(super) struct Verified {
     highest: BTreeMap<usize, u64>,
 }
 
+/// What becomes of a request that a service refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusals {
+    /// It is sent again for a time: a limit on the rate that the trial before used up is free again soon.
+    Repeat,
+    /// It is left out: the load was refused too, and is counted.
+    Skip,
+}
+
+/// How long a request that is refused is sent again, and the pause before it is.
+const PATIENCE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(100));
+
+/// The answer to a request, compared with what is right; `None` where it was refused and that is left out.
+fn compared(
+    subject: &Subject,
+    body: &str,
+    counts_differences: bool,
+    settled: &Truth,
+    refusals: Refusals,
+) -> Option<Result<Verdict>> {
+    let until = Instant::now() + PATIENCE.0;
+    loop {
+        let compared = client::compare(&subject.target, body, counts_differences, settled);
+        let is_refused = matches!(&compared, Err(error) if error.is::<Refused>());
+        match refusals {
+            Refusals::Skip if is_refused => return None,
+            Refusals::Repeat if is_refused && Instant::now() < until => std::thread::sleep(PATIENCE.1),
+            _ => return Some(compared),
+        }
+    }
+}
+
 /// Sends the known requests and compares the answers with the truth; numbers that must not fall also with what was
 /// verified before.
-pub(super) fn verify(known: &[Known], subject: &Subject, before: &Verified, when: &str) -> Judged<Verified> {
+pub(super) fn verify(
+    known: &[Known],
+    subject: &Subject,
+    before: &Verified,
+    when: &str,
+    refusals: Refusals,
+) -> Judged<Verified> {
     let wrong = |answer| Outcome::one_wrong_answer(when, answer);
     let mut verified = Verified { highest: before.highest.clone(), ..Verified::default() };
     for (request, Known { body, truth, share, .. }) in known.iter().enumerate() {
         // That another server is silent is no fault of this one.
         let settled = client::settled(truth, body)
             .map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })?;
-        let right = client::compare(&subject.target, body, truth.counts_differences(), &settled);
+        let right = compared(subject, body, truth.counts_differences(), &settled, refusals);
+        let Some(right) = right else { continue };
         let right = right_or(right, when)?;
         rises(&mut verified.highest, request, right.number).map_err(wrong)?;
         verified.bytes += right.bytes as f64 * share;
@@ -96,7 +136,9 @@ pub(super) fn judged(
     if let Some(error) = silence {
         return Err(Outcome::Silent(Box::new(Sample { silence: format!("{error:#}"), ..sample })));
     }
-    let after = verify(known, subject, before, "after the window")?;
+    let was_refused = sample.load.failed.keys().any(|kind| matches!(Failure::of(kind), Failure::Status(_)));
+    let refusals = if was_refused { Refusals::Skip } else { Refusals::Repeat };
+    let after = verify(known, subject, before, "after the window", refusals)?;
     if let Some(differences) = &mut sample.differences {
         differences.merge(&after.differences);
     }

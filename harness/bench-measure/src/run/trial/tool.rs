@@ -83,7 +83,7 @@ pub(in crate::run) struct Prepared {
     niceness: u8,
     invocation: Invocation,
     files: Files,
-    _scratch: [Scratch; 2],
+    _scratch: [Scratch; 3],
     /// Where the tool's own output goes, and what is worked out from its requests: all but the ending.
     stem: PathBuf,
 }
@@ -109,10 +109,10 @@ impl Prepared {
         bodies: &mut Bodies<'_>,
     ) -> Ended<Self> {
         let Order { what, tool, ref load, ref holding } = order;
-        let [requests, answered, printed] =
-            [".requests", ".answered", ".json"].map(|ending| with_ending(&stem, ending));
-        let files = Files { requests, answered, template, printed };
-        let scratch = [Scratch(files.requests.clone()), Scratch(files.answered.clone())];
+        let [requests, answered, expected, printed] =
+            [".requests", ".answered", ".expected", ".json"].map(|ending| with_ending(&stem, ending));
+        let files = Files { requests, answered, expected, template, printed };
+        let scratch = [&files.requests, &files.answered, &files.expected].map(|file| Scratch(file.clone()));
         let connecting_ms = holding.as_ref().map(|holding| holding.allowed_ms);
         let job = Job { load, url, files: &files, known, connecting_ms };
         let invocation = tool.driver().prepare(&job, bodies)?;
@@ -198,13 +198,14 @@ impl Bench<'_> {
             return Ok(Ready::Hosts(launch.start(bodies, self.interrupt)?));
         }
         let template = keep_template(self.folder, tool)?;
-        let known = if tool.can().users { self.known_to_users(trial, load, bodies)? } else { Vec::new() };
+        let is_known = tool.can().users || matches!(bodies, Bodies::One(_));
+        let known = if is_known { self.known_to(trial, load, bodies)? } else { Vec::new() };
         Prepared::new(order, niceness, template, stem, &url, &known, bodies).map(Ready::Here)
     }
 
-    /// What a load's users send, with the true answers: all of them the one request, or each a request of its own that
-    /// is drawn from a mix.
-    fn known_to_users(&self, trial: &Trial, load: &Load, bodies: &mut Bodies<'_>) -> Result<Vec<Known>> {
+    /// What a load sends, with the true answers: the one request of all, or for each user a request of its own that is
+    /// drawn from a mix.
+    fn known_to(&self, trial: &Trial, load: &Load, bodies: &mut Bodies<'_>) -> Result<Vec<Known>> {
         let truths = self.truths_of(trial);
         let Bodies::Drawn(requests) = bodies else {
             return Ok(vec![truths.first(&trial.workload)?.clone()]);
@@ -308,8 +309,8 @@ impl Runner<'_> {
         } else {
             read(&mut File::open(&stdout).with_context(|| format!("can't read {}", stdout.display()))?)
         };
-        let records = match reading {
-            Ok(Reading::Records(records)) => records,
+        let (records, details) = match reading {
+            Ok(Reading::Records(records, details)) => (records, details),
             Ok(Reading::Sample(mut sample)) => {
                 if let Some(staged) = &mut sample.staged {
                     staged.busiest_cores = ran.busiest_cores;
@@ -322,9 +323,9 @@ impl Runner<'_> {
         kept::write(&prepared.path("records.csv.gz"), &records)?;
         let window = Duration::from_millis(load.duration_ms);
         histogram::write(&prepared.path("hlog"), &records, ran.began, window)?;
-        let sampled = records::sample(&records, load).and_then(|mut sample| {
-            sample.details.methods = driver.by_method(invocation.bodies, files, &records)?;
-            Ok(sample)
+        let sampled = records::sample(&records, load).map(|mut sample| {
+            (sample.details.examples, sample.details.methods) = (details.examples, details.methods);
+            sample
         });
         sampled.map_err(|error| prepared.failed(&error))
     }

@@ -43,7 +43,7 @@ fn read(csv: &str, summary: &str) -> Result<LoadSample> {
     let dir = tempfile::tempdir().unwrap();
     match K6.read(&load(), 0, &files(dir.path(), csv), &mut summary.as_bytes())? {
         Reading::Sample(sample) => Ok(*sample),
-        Reading::Records(_) => panic!("k6 has no records"),
+        Reading::Records(..) => panic!("k6 has no records"),
     }
 }
 
@@ -130,7 +130,7 @@ fn a_closed_loop_is_read_from_the_summary() {
         printed.push(b'\n');
         match K6.read(&load, 0, &files(dir.path(), ""), &mut printed.as_slice())? {
             Reading::Sample(sample) => Ok(*sample),
-            Reading::Records(_) => panic!("k6 has no records"),
+            Reading::Records(..) => panic!("k6 has no records"),
         }
     };
     let mut summary: Value =

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use self::lateness::lateness;
-use super::sample_details::{Details, MethodLatency};
+use super::sample_details::Details;
 use super::silences::silences_between;
 use super::{Bin, Latency, Load, LoadSample, OpenWindow};
 
@@ -226,39 +226,6 @@ fn sending_s(records: &[&Record], rate: u32) -> f64 {
     let last_us = records.iter().filter_map(|record| record.sent_us).max().unwrap_or(first_us);
     let due_s = records.len() as f64 / f64::from(rate);
     (last_us.saturating_sub(first_us) as f64 / 1e6 + 1.0 / f64::from(rate)).max(due_s)
-}
-
-/// What is read of a body.
-#[derive(Deserialize)]
-struct Called {
-    method: String,
-}
-
-/// The latency of each method, from the records in the order of their bodies, a body a line. A method of which no
-/// request has a known time is left out. Nothing where only one method is called: that is the load's own latency.
-///
-/// # Errors
-/// A line is no JSON-RPC call.
-pub fn by_method(bodies: &str, records: &[Record]) -> Result<Vec<MethodLatency>> {
-    let mut methods: BTreeMap<String, Vec<&Record>> = BTreeMap::new();
-    for (body, record) in bodies.lines().zip(records) {
-        let called: Called =
-            serde_json::from_str(body).with_context(|| format!("a body is no call: {body}"))?;
-        methods.entry(called.method).or_default().push(record);
-    }
-    if methods.len() < 2 {
-        return Ok(Vec::new());
-    }
-    let latency = |(method, records): (String, Vec<&Record>)| {
-        let waited = Sorted::new(records.iter().filter_map(|record| record.since_due_us()));
-        Some(MethodLatency {
-            method,
-            requests: records.len() as u64,
-            failed: records.iter().filter(|record| record.failure.is_some()).count() as u64,
-            latency_us: waited.latency()?,
-        })
-    };
-    Ok(methods.into_iter().filter_map(latency).collect())
 }
 
 /// Times, sorted, in microseconds.

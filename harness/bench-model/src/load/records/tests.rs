@@ -86,19 +86,6 @@ fn record(place: u64, took_us: u64, failure: Option<&str>) -> Record {
 }
 
 #[test]
-fn each_method_has_the_latency_of_its_own_requests_from_when_they_were_due() {
-    let (light, heavy) = (r#"{"method":"getBalance","id":1}"#, r#"{"id":2,"method":"getBlocks"}"#);
-    let bodies = [light, heavy, light, light].join("\n");
-    let records =
-        [record(0, 100, None), record(1, 9_000, None), record(2, 300, Some("timeout")), record(3, 200, None)];
-    let found = by_method(&bodies, &records).unwrap();
-    let seen: Vec<_> = found.iter().map(|of| (of.method.as_str(), of.requests, of.failed)).collect();
-    assert_eq!(seen, [("getBalance", 3, 1), ("getBlocks", 1, 0)]);
-    assert_eq!((found[0].latency_us.p50, found[0].latency_us.max), (200.0, 300.0));
-    assert_eq!(found[1].latency_us.p50, 9_000.0);
-}
-
-#[test]
 fn one_method_alone_is_the_load_and_a_line_that_is_no_call_an_error() {
     let bodies = r#"{"method":"getBalance"}"#;
     assert_eq!(by_method(bodies, &[record(0, 100, None)]).unwrap(), []);

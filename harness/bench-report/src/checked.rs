@@ -1,0 +1,72 @@
+//! What of the answers under load was not compared with the right ones, for a first screen.
+
+use super::Run;
+use super::format::{bullets, count, list, significant};
+use bench_analysis::Cell;
+use bench_model::figure::Figure;
+use bench_model::load::LoadTool;
+use bench_model::workload::{Expected, Traffic, Workload};
+
+/// With none wrong among n answers that were drawn, up to 3 / n of all may be, with 95 % confidence.
+const UNSEEN: f64 = 3.0;
+
+/// A line for each workload whose answers were not all compared; empty where all were, and for servers that count their
+/// own errors and are loaded by a tool that reads no answer.
+pub(super) fn headline(run: &Run) -> String {
+    let lines = bullets(run.measured_workloads().filter_map(|workload| line(run, workload)));
+    if lines.is_empty() { lines } else { lines + "\n" }
+}
+
+fn line(run: &Run, workload: &Workload) -> Option<String> {
+    let cells = || run.summary.cells.iter().filter(|cell| cell.workload == workload.name);
+    if run.plan.campaign.hold
+        || run.plan.campaign.stages.is_some()
+        || cells().any(|cell| cell.differences.is_some())
+    {
+        return None;
+    }
+    let requests =
+        |cell: &Cell| cell.figure(Figure::Requests).map_or(0.0, |of| of.value) * cell.completed as f64;
+    let all: f64 = cells().map(requests).sum();
+    let is_read = cells().all(|cell| cell.level.tool == LoadTool::RpcLoad);
+    let ran_already = run.plan.servers.iter().any(|server| server.running_at().is_some());
+    if all < 1.0 || (is_read && is_exact(workload)) || (!is_read && !ran_already) {
+        return None;
+    }
+    let name = &workload.name;
+    let looked_at = if is_read {
+        "each answer had its id, a result and no error".to_owned()
+    } else {
+        let tools = bench_analysis::grouped(cells().map(|cell| (cell.level.tool.name(), ())));
+        let tools = list(tools.into_iter().map(|(tool, _)| tool));
+        format!("{tools} counts answers by their HTTP status and reads none")
+    };
+    if is_read && states_nothing(workload) {
+        return Some(format!("{name}: {looked_at}; the request states no result, so none was compared."));
+    }
+    let under_load: u64 =
+        cells().filter_map(|cell| cell.checked.as_ref()).map(|of| of.asked - of.unanswered).sum();
+    let around = 2 * cells().map(|cell| cell.completed as u64).sum::<u64>();
+    let (checked, when) =
+        if under_load > 0 { (under_load, "") } else { (around, ", before and after windows,") };
+    let share = (UNSEEN / checked.max(1) as f64 * 100.0).min(100.0);
+    Some(format!(
+        "{name}: {looked_at}; {} of {} were compared with the right one{when}: up to {} % wrong can go unseen.",
+        count(checked),
+        count(all.round() as u64),
+        if share >= 10.0 { format!("{share:.0}") } else { significant(share) }
+    ))
+}
+
+/// Whether its one request has one right result, which the load tool compares with each.
+fn is_exact(workload: &Workload) -> bool {
+    matches!(&workload.traffic, Traffic::One { expected: Expected::Ledger, .. })
+        || matches!(
+            &workload.traffic,
+            Traffic::One { expected: Expected::Answer(_, leeway) | Expected::Result(_, leeway), .. } if leeway.is_none()
+        )
+}
+
+fn states_nothing(workload: &Workload) -> bool {
+    matches!(&workload.traffic, Traffic::One { expected: Expected::NoError, .. })
+}
