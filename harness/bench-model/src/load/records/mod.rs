@@ -14,7 +14,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
 
 use self::lateness::lateness;
 use super::sample_details::Details;
