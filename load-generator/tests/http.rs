@@ -52,7 +52,7 @@ fn a_status_a_wrong_id_and_the_end_of_a_connection_are_failures_of_their_kind() 
     let count = |i: usize| counts[i].load(SeqCst);
     assert_eq!(number(&report, "/succeeded"), count(0) + count(3), "{report}");
     assert_eq!(number(&report, "/failed/HTTP 503"), count(1));
-    assert_eq!(number(&report, "/failed/malformed answer"), count(2));
+    assert_eq!(number(&report, "/failed/answer to another call"), count(2));
     assert_eq!(number(&report, "/failed/connection lost"), count(4));
     assert!(count(4) > 0 && number(&report, "/connections_lost") >= count(3) + count(4));
 }
