@@ -158,7 +158,7 @@ ledger-rocksdb dir *options: build-rocksdb
 [group('by hand')]
 build-rocksdb:
     cargo build --release --features rocksdb --target-dir target/rocksdb --package block-stores
-    for server in legacy jsonrpsee actix axum; do cargo build --release --features rocksdb --target-dir target/rocksdb --package build-deps --package server-$server || exit; done
+    for server in legacy jsonrpsee actix axum; do cargo build --release --features rocksdb --target-dir target/rocksdb --package server-$server || exit; done
 
 # Build a real node's RPC service from Agave's crates into target/agave-node: about 25 minutes once; needs protobuf-compiler, clang, libclang-dev, libudev-dev, libssl-dev, cmake and pkg-config
 [group('by hand')]

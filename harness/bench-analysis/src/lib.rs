@@ -24,7 +24,6 @@ pub mod original;
 mod run_again;
 pub mod search;
 pub mod slo;
-pub mod soak;
 pub mod stalls;
 mod summary;
 pub mod threshold;

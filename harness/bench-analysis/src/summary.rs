@@ -10,11 +10,10 @@ use super::faults::{self, Fault, Purpose};
 use super::hosts::{HostSummary, hosts};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency::{fewest_requests, latency_course, quantiles};
-use super::observed::{Observed, middle_of, valid};
+use super::observed::{Observed, Samples, middle_of, valid};
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
 use super::slo::SloSummary;
-use super::soak::{Soak, soaks};
 use super::threshold::ThresholdSummary;
 use super::timeline::timeline;
 use super::views::Shown;
@@ -68,9 +67,6 @@ pub struct Summary {
     /// Load hosts, where several put the load on together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostSummary>,
-    /// Long windows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub soaks: Vec<Soak>,
     /// Remedies that were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<TriedRemedy>,
@@ -111,8 +107,9 @@ pub struct Bound {
     /// The load.
     #[serde(flatten)]
     pub level: Level,
-    /// The ratio; none where a side was not measured.
-    pub ratio: Option<Estimate>,
+    /// The ratio; of a bound on a figure itself the median, with the smallest and the largest value of any trial. None
+    /// where a side was not measured.
+    pub found: Option<Estimate>,
     /// Whether the ratio is within the bound. An unmeasured one is not.
     pub holds: bool,
 }
@@ -139,6 +136,51 @@ impl Summary {
     }
 }
 
+/// The campaign's bounds, those of each server once for each.
+fn rules(campaign: &Campaign) -> Vec<PassRule> {
+    let servers = || campaign.servers.iter().filter(|name| Some(*name) != campaign.ceiling.as_ref());
+    let of_each = |rule: &PassRule| match rule.server {
+        Some(_) => vec![rule.clone()],
+        None => servers().map(|name| PassRule { server: Some(name.clone()), ..rule.clone() }).collect(),
+    };
+    campaign.pass.iter().flat_map(of_each).collect()
+}
+
+/// How a bound came out on a request and load; `None` where these are not measured.
+fn bound<'a>(
+    rule: &PassRule,
+    campaign: &Campaign,
+    workload: &str,
+    level: Level,
+    comparisons: &[Comparison],
+    samples: &impl Fn(&str) -> Samples<'a>,
+) -> Option<Bound> {
+    let server = rule.server.as_deref()?;
+    let is_measured = |server: &str| campaign.measures(server, workload, level);
+    if !is_measured(server) || !rule.over.as_deref().is_none_or(is_measured) {
+        return None;
+    }
+    let found = match &rule.over {
+        Some(over) => {
+            let compared = comparisons.iter().find(|pair| pair.is_of(server, over, workload, level));
+            // A comparison's interval allows for its interim analyses and for the other comparisons.
+            match (rule.figure, compared) {
+                (Figure::CpuUsPerRequest, Some(pair)) => Some(pair.cpu.ratio),
+                (Figure::RequestsPerSecond, Some(pair)) => Some(pair.rate.ratio),
+                (figure, _) => ratio(figure, &samples(server), &samples(over)),
+            }
+        }
+        None => {
+            let samples = samples(server);
+            let values: Vec<f64> = samples.values().filter_map(|sample| sample.figure(rule.figure)).collect();
+            let [least, most] = [f64::min, f64::max].map(|of| values.iter().copied().reduce(of));
+            middle_of(values).map(|value| Estimate { value, interval: least.zip(most) })
+        }
+    };
+    let holds = found.is_some_and(|found| rule.holds(found));
+    Some(Bound { rule: rule.clone(), workload: workload.to_owned(), level, found, holds })
+}
+
 /// Works the summary out, except causes, remedies and layers, which need more than the observations. `levels` are those
 /// of the plan, which may be fewer than the campaign's.
 pub fn summarize(
@@ -155,6 +197,7 @@ pub fn summarize(
     let failed: Vec<FailedTrial> = observations.iter().filter_map(failed_trial).collect();
     let arms = arms(campaign);
     let mut cells = Vec::new();
+    let rules = rules(campaign);
     let mut bounds = Vec::new();
     for workload in &campaign.workloads {
         for &level in &levels {
@@ -180,31 +223,18 @@ pub fn summarize(
                 cells.push(cell);
             }
             let is_compared = !campaign.compare_headline_only || is_headline;
-            let is_judged = |rule: &&PassRule| {
-                let both = [&rule.server, &rule.over];
-                is_compared && both.iter().all(|server| campaign.measures(server, workload, level))
-            };
-            for rule in campaign.pass.iter().filter(is_judged) {
-                let compared =
-                    comparisons.iter().find(|pair| pair.is_of(&rule.server, &rule.over, workload, level));
-                // A comparison's interval allows for its interim analyses and for the other comparisons.
-                let ratio = match (rule.figure, compared) {
-                    (Figure::CpuUsPerRequest, Some(pair)) => Some(pair.cpu.ratio),
-                    (Figure::RequestsPerSecond, Some(pair)) => Some(pair.rate.ratio),
-                    (figure, _) => ratio(figure, &samples(&rule.server), &samples(&rule.over)),
-                };
-                let holds = ratio.is_some_and(|ratio| rule.holds(ratio));
-                let (rule, workload) = (rule.clone(), workload.clone());
-                bounds.push(Bound { rule, workload, level, ratio, holds });
+            if is_compared {
+                let judged = |rule: &PassRule| bound(rule, campaign, workload, level, &comparisons, &samples);
+                bounds.extend(rules.iter().filter_map(judged));
             }
         }
     }
     // A bound that was judged nowhere was not shown.
-    let unseen = campaign.pass.iter().filter(|rule| !bounds.iter().any(|bound| bound.rule == **rule));
+    let unseen = rules.iter().filter(|rule| !bounds.iter().any(|bound| bound.rule == **rule));
     let unseen: Vec<PassRule> = unseen.cloned().collect();
     if let Some((workload, level)) = campaign.workloads.first().zip(levels.first()) {
         let bound =
-            |rule| Bound { rule, workload: workload.clone(), level: *level, ratio: None, holds: false };
+            |rule| Bound { rule, workload: workload.clone(), level: *level, found: None, holds: false };
         bounds.extend(unseen.into_iter().map(bound));
     }
     Summary {
@@ -223,7 +253,6 @@ pub fn summarize(
         recovery: recovery(campaign, &levels, &observed),
         agreement: agreement(campaign, &levels, &observed),
         hosts: hosts(observations),
-        soaks: soaks(campaign, observations),
         ..Summary::default()
     }
 }

@@ -100,6 +100,10 @@ figures! {
     CpuUsWithUpstream = "CPU time per request with the server behind it", Us;
     /// CPU time of the server for each connection that it held, in microseconds; only where nothing is sent on them.
     CpuUsPerConnection = "CPU time per connection", Us;
+    /// How fast the server's memory grew in the window without its first tenth, in KiB an hour; below 0 where it fell.
+    MemorySlopeKibPerHour = "growth of memory, KiB an hour", Number;
+    /// p99 in the second half of the window over that in the first, medians of parts; without the window's first tenth.
+    P99SecondHalfOverFirst = "p99, second half over first", Number;
     /// Requests that ended, failed ones included.
     Requests = "requests", Number;
     /// Requests whose user left before they ended: neither answered nor failed.

@@ -112,7 +112,7 @@ fn junit(run: &Run) -> Result<String> {
     let bounds = run.summary.bounds.iter().map(|bound| {
         let rule = &bound.rule;
         let reasons = if bound.holds { Vec::new() } else { vec!["not shown to hold"] };
-        let name = format!("{} over {}, {}: {}", rule.server, rule.over, bound.workload, rule.words());
+        let name = format!("{}, {}: {}", rule.of(&|name| name.to_owned()), bound.workload, rule.words());
         context! { name, reasons, skipped => false }
     });
     let cases = cells(run).map(|(name, cell)| case_of(run, name, cell)).chain(bounds);

@@ -9,8 +9,8 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, checked, duets, faults, invalid_trials, open_loop, original, reference, sections, slo, soak,
-    threshold, views,
+    Run, answer, checked, duets, faults, invalid_trials, open_loop, original, reference, sections, slo, threshold,
+    views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;
@@ -47,11 +47,9 @@ fn result(run: &Run) -> String {
         + &missing(run)
         + &known(answer::of(run), "", |answer| answer::markdown(&answer))
         + &reference::headline(run);
-    for own in [views::headline, soak::headline] {
-        let said = own(run);
-        if !said.is_empty() {
-            return first + &said;
-        }
+    let said = views::headline(run);
+    if !said.is_empty() {
+        return first + &said;
     }
     if open_loop::of(run).is_some() {
         return first + &open_loop::headline(run);

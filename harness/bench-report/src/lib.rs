@@ -30,7 +30,6 @@ mod reference;
 mod searches;
 mod sections;
 mod slo;
-mod soak;
 mod tables;
 mod threshold;
 mod views;
@@ -172,7 +171,7 @@ impl Run {
     pub fn shortcomings(&self) -> Vec<String> {
         let missed = self.summary.bounds.iter().filter(|bound| !bound.holds).map(|bound| {
             let (rule, workload) = (&bound.rule, &bound.workload);
-            format!("{} over {}, {workload}: not shown to be {}", rule.server, rule.over, rule.words())
+            format!("{}, {workload}: not shown to be {}", rule.of(&|name| name.to_owned()), rule.words())
         });
         faults::grave(self).chain(self.searches_given_up()).chain(missed).collect()
     }

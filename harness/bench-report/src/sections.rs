@@ -3,16 +3,15 @@
 use std::fmt::Write;
 
 use super::columns::Columns;
-use super::format::{at, available, bullets, bytes, known, list, ratio, sections};
+use super::format::{at, available, bullets, bytes, known, list, ratio, sections, significant};
 use super::headline::{self, headline, marked};
 use super::tables::{by_method, comparisons, rates, resources};
 use super::{
     Run, already_running, answer, causes, charts, commands, duets, faults, hosts, network, open_loop,
-    original, reference, slo, soak, threshold, views,
+    original, reference, slo, threshold, views,
 };
 use bench_analysis::{Uncounted, grouped};
 use bench_model::config::Placement;
-use bench_model::figure::Figure;
 use bench_model::load::toolchain::Tool;
 use bench_model::plan::layouts;
 use bench_model::workload::Workload;
@@ -41,7 +40,6 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         bounds(run),
         if is_duet(run) { main(duets::section(run)) } else { String::new() },
         folded(known(duets, "", duets::section)),
-        soak::section(run),
         main(hosts::section(run)),
         main(causes::section(run)),
         main(original::section(run)),
@@ -116,22 +114,18 @@ fn charts_of_all(run: &Run, brief: bool, has_others: bool) -> String {
 
 fn bounds(run: &Run) -> String {
     let table = Columns::of(2, &run.summary.bounds)
-        .column("figure", |bound| {
-            let rule = &bound.rule;
-            let figure = match rule.figure {
-                Figure::CpuUsPerRequest => "server CPU per request",
-                Figure::RequestsPerSecond => "successful requests/s",
-                _ => "figure",
-            };
-            format!("{figure}, {} over {}", run.label(&rule.server), run.label(&rule.over))
-        })
+        .column("figure", |bound| bound.rule.of(&|name| run.label(name).to_owned()))
         .column("at", |bound| at(&bound.workload, bound.level))
-        .column("ratio", |bound| known(bound.ratio, "not measured", ratio))
+        .column("it is", |bound| match bound.rule.over {
+            Some(_) => known(bound.found, "not measured", ratio),
+            None => known(bound.found, "not measured", |found| significant(found.value)),
+        })
         .column("must be", |bound| bound.rule.words())
         .column("bound", |bound| if bound.holds { "holds" } else { "**broken**" });
     table.within(|table| {
         format!(
-            "## Bounds\n\nA bound holds where the whole interval lies within it, and not only its middle.\n\n{table}"
+            "## Bounds\n\nA bound on a ratio holds where the whole interval lies within it, and one on a figure where each \
+             trial does.\n\n{table}"
         )
     })
 }

@@ -1,18 +1,17 @@
 //! axum's shortest honest server of getBalance and getBlocks: what the server in `src` is compared with. It reads the bytes of a
 //! body by `serde_json::from_slice`, because axum's `Json<T>` reads by a parser that also remembers where it is. It answers with
-//! the bytes of `serde_json::to_vec`, or with `--answer-with json` by `Json<T>`. Flags, ledger, tuning and counters are the
-//! server's own.
+//! the bytes of `serde_json::to_vec`. Flags, ledger, tuning and counters are the server's own.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use server_axum::serving;
@@ -36,30 +35,15 @@ struct Reply {
 struct Node {
     state: Arc<validator_state::State>,
     counters: Counters,
-    answer_with: AnswerWith,
-}
-
-#[derive(clap::Args, Serialize)]
-struct Flags {
-    /// What writes an answer.
-    #[arg(long, value_enum, default_value = "to-vec")]
-    answer_with: AnswerWith,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum AnswerWith {
-    ToVec,
-    Json,
 }
 
 fn main() -> ExitCode {
     let framework = Framework { websocket: false, ..serving::framework("axum-minimal") };
-    server_kit::run_with(&framework, serve)
+    server_kit::run(&framework, serve)
 }
 
-fn serve(context: Context, Flags { answer_with }: Flags) -> Result<(), StartError> {
-    let node = Arc::new(Node { state: Arc::clone(&context.state), counters: context.counters, answer_with });
+fn serve(context: Context) -> Result<(), StartError> {
+    let node = Arc::new(Node { state: Arc::clone(&context.state), counters: context.counters });
     serving::serve(&context, Router::new().route("/", post(answer)).with_state(node))
 }
 
@@ -73,13 +57,8 @@ async fn answer(State(node): State<Arc<Node>>, body: Bytes) -> Result<Response, 
     let result = node.state.call(method, Params::Array(call.params)).map_err(|_| StatusCode::BAD_REQUEST)?;
     node.counters.count(1, 0);
     let reply = Reply { jsonrpc: "2.0", result, id: call.id };
-    Ok(match node.answer_with {
-        AnswerWith::ToVec => {
-            let body = text(&reply).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
-            ([(CONTENT_TYPE, "application/json")], body).into_response()
-        }
-        AnswerWith::Json => Json(reply).into_response(),
-    })
+    let body = text(&reply).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 /// In a function of its own: inlined into the handler's future, each comma of the answer is written by a call, which is half as many

@@ -12,7 +12,6 @@ pub mod requirements;
 pub mod running_server;
 mod search;
 mod slo;
-pub mod soak;
 mod stage;
 mod terminal_view;
 mod threshold;
@@ -28,7 +27,7 @@ use anyhow::{Context, Error, Result, bail, ensure};
 use crate::link::Link;
 use crate::subject;
 use bench_model::config::layouts::Layouts;
-use bench_model::config::{Campaign, ConfigDir, Server};
+use bench_model::config::{Campaign, ConfigDir, Instead, Server};
 use bench_model::load::toolchain::Tools;
 use bench_model::plan::{self, Plan, Trial};
 use bench_model::results::{Conditions, DUETS, ENVIRONMENT, Resumed, RunFolder, pretty, remove_begun};
@@ -50,10 +49,23 @@ const SPARE_FILES: u64 = 100;
 /// # Errors
 /// One line: what does not fit together, or what this machine lacks.
 pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
-    let (campaign, text) = config.campaign(name)?;
-    ensure!(!campaign.soak, "campaign {name}: soaks one server; name it: just {name} SERVER");
-    let servers: Vec<Server> =
-        campaign.servers.iter().map(|name| campaign.server(config, name)).collect::<Result<_>>()?;
+    resolve_with(config, name, &Instead::default())
+}
+
+/// The same with what is said in place of the campaign's own fields.
+///
+/// # Errors
+/// One line: where, and what is wrong.
+pub fn resolve_with(config: &ConfigDir, name: &str, instead: &Instead) -> Result<(Plan, String)> {
+    let (campaign, text) = config.campaign_with(name, instead)?;
+    // A ceiling that is no server of the campaign shows what the load tool can send, and is not measured.
+    let ceiling = campaign.ceiling.iter().filter(|ceiling| !campaign.servers.contains(ceiling));
+    let servers: Vec<Server> = campaign
+        .servers
+        .iter()
+        .chain(ceiling)
+        .map(|name| campaign.server(config, name))
+        .collect::<Result<_>>()?;
     for server in &servers {
         if let Some(lacking) = server.lacks(&campaign.environment.with(&server.overrides)) {
             bail!(

@@ -45,7 +45,7 @@ fn another_seed_draws_another_order_and_other_layouts_of_the_same_trials() {
         servers
     };
     assert_eq!(sorted(&other), sorted(&plan));
-    let (plain, _) = resolve(&config, "duets").unwrap();
+    let (plain, _) = resolve(&config, "tunings").unwrap();
     assert!(drawn_from(plain, 2_000_000).is_ok(), "no layouts, no bound");
     let error = drawn_from(plan, 2_000_000).unwrap_err().to_string();
     assert!(error.contains("layouts.seed"), "{error}");

@@ -77,12 +77,9 @@ fn root_from_workspace(server: &Server) -> String {
 /// `cargo rustc` for the layouts of one alignment: even numbers are aligned.
 fn command(server: &Server, layouts: Layouts, aligned: bool) -> Vec<String> {
     let mut command = vec!["cargo".to_owned(), "rustc".to_owned()];
-    let mut args = server.build.iter().skip(2).peekable();
+    let mut args = server.build.iter().skip(2);
     while let Some(arg) = args.next() {
-        // It takes one package, the program's.
-        let of_another =
-            arg == "--package" && args.peek().map(|name| name.as_str()) != argument(server, "--package");
-        if arg == "--target-dir" || of_another {
+        if arg == "--target-dir" {
             args.next();
         } else {
             command.push(arg.clone());

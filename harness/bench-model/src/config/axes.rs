@@ -39,7 +39,7 @@ const NONE: [&str; 2] = ["none", "loopback"];
 /// variants in `servers.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Axes(BTreeMap<String, Vec<Value>>);
+pub struct Axes(pub(super) BTreeMap<String, Vec<Value>>);
 
 /// An axis and one of its values.
 type Coordinate<'a> = (&'a str, &'a Value);

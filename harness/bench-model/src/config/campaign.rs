@@ -72,9 +72,6 @@ pub struct Campaign {
     /// once takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
-    /// Whether its windows are long ones, of which the report says whether memory and latency stay flat.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub soak: bool,
     /// For each workload, the connection count that the headline shows; the rate, in an open loop.
     #[serde(default)]
     pub headline: BTreeMap<String, u32>,
@@ -198,17 +195,20 @@ impl Duets {
     }
 }
 
-/// A bound on a ratio between two servers: the whole interval must lie within it.
+/// A bound on a figure of a server, which each trial must keep, or on a ratio between two servers, within which the
+/// whole interval must lie.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PassRule {
-    /// The figure; `cpu_us_per_request` or `requests_per_second`.
+    /// The figure.
     pub figure: Figure,
-    /// The server in the numerator.
-    pub server: String,
-    /// The server in the denominator.
-    pub over: String,
-    /// The largest ratio that passes: `1.2`, or `"20%"`, which is 20 % more.
+    /// The server, in the numerator where there is a ratio; each server but the ceiling where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The server in the denominator; the figure itself is bound where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
+    /// The largest ratio that passes: `1.2`, or `"20%"`, which is 20 % more; or the largest figure.
     #[serde(default, deserialize_with = "ratio_or_percent")]
     pub at_most: Option<f64>,
     /// Equivalence: the largest difference that passes, either way. `"5%"` is from 1/1.05 to 1.05.
@@ -241,10 +241,18 @@ impl PassRule {
         self.at_most.is_none_or(|most| high <= most) && self.within.is_none_or(within)
     }
 
+    /// What is bound, in words; `label` is what a reader knows a server by.
+    pub fn of(&self, label: &dyn Fn(&str) -> String) -> String {
+        let (figure, server) = (self.figure.described().0, self.server.as_deref().map(label));
+        let over = self.over.as_deref().map(|over| format!(" over {}", label(over)));
+        format!("{figure}, {}{}", server.unwrap_or_default(), over.unwrap_or_default())
+    }
+
     /// The bound in words.
     pub fn words(&self) -> String {
         match (self.within, self.at_most) {
             (Some(within), _) => format!("equivalent within {within}"),
+            (None, Some(most)) if self.over.is_none() => format!("at most {most}"),
             (None, Some(most)) => format!("at most {most:.2}"),
             (None, None) => "no bound".to_owned(),
         }
@@ -256,6 +264,11 @@ impl PassRule {
             is_one,
             "field pass: give either at_most (a ratio such as 1.2, or \"20%\" more) or within (a percentage either way)"
         );
+        ensure!(
+            self.over.is_some() || self.within.is_none(),
+            "field pass.within: it is a difference from another server; give over, or at_most in its place"
+        );
+        ensure!(self.over.is_none() || self.server.is_some(), "field pass.over: give server, too");
         let most = self.at_most.unwrap_or(1.0);
         ensure!(most > 0.0, "field pass.at_most: {most} is no ratio; give a number above 0");
         Ok(())

@@ -20,8 +20,6 @@ const GIVEN: [&str; 2] = ["build", "program"];
 #[serde(deny_unknown_fields, default)]
 struct Cargo {
     package: String,
-    /// A package that the same call builds, for the features of what both are built with.
-    with: Option<String>,
     example: Option<String>,
     features: Option<String>,
     default_features: Option<bool>,
@@ -50,10 +48,7 @@ impl Cargo {
             Some(profile) => command.extend(["--profile", profile]),
         }
         match &self.manifest {
-            // The package whose program it is comes last.
-            None => {
-                command.extend(self.with.iter().chain([&self.package]).flat_map(|name| ["--package", name]));
-            }
+            None => command.extend(["--package", &self.package]),
             Some(manifest) => command.extend(["--locked", "--manifest-path", manifest]),
         }
         command.extend(self.example.iter().flat_map(|example| ["--example", example]));
@@ -122,15 +117,7 @@ pub(super) fn separate(entry: &mut Table, of: &Table) {
 fn own_table(of: &mut Table) -> Result<Option<Table>> {
     match of.remove(FIELD) {
         None => Ok(None),
-        Some(Value::Table(table)) => {
-            // `with` of the entry that another one is like falls away next to a manifest.
-            let both = ["with", "manifest"].into_iter().all(|field| table.contains_key(field));
-            ensure!(
-                !both,
-                "field {FIELD}: with names a package of this workspace; leave it out next to manifest"
-            );
-            Ok(Some(table))
-        }
+        Some(Value::Table(table)) => Ok(Some(table)),
         Some(package @ Value::String(_)) => Ok(Some(Table::from_iter([("package".to_owned(), package)]))),
         Some(_) => {
             bail!("field {FIELD}: give a package, or a table such as {{ package = \"…\", profile = \"…\" }}")
@@ -197,11 +184,6 @@ mod tests {
                 "cargo build --release --package a --no-default-features --target-dir target/t",
                 "target/t/release/a",
             ),
-            (
-                r#"cargo = { package = "a", with = "b" }"#,
-                "cargo build --release --package b --package a",
-                "target/release/a",
-            ),
         ];
         for (entry, build, program) in cases {
             let table = filled_in(entry, None).unwrap();
@@ -215,7 +197,7 @@ mod tests {
         let table = filled_in(r#"cargo = "b""#, other).unwrap();
         let build = "cargo build --release --package b --features calls --target-dir target/calls";
         assert_eq!(build_and_program(&table), (build.to_owned(), "target/calls/release/b"));
-        let other = Some(r#"cargo = { package = "a", with = "b" }"#);
+        let other = Some(r#"cargo = "a""#);
         let table = filled_in(r#"cargo = { manifest = "a/Cargo.toml", target = "t" }"#, other).unwrap();
         let build = "cargo build --release --locked --manifest-path a/Cargo.toml --target-dir target/t";
         assert_eq!(build_and_program(&table), (build.to_owned(), "target/t/release/a"));
@@ -230,7 +212,6 @@ mod tests {
             ("cargo = {}", "field cargo: names no package"),
             (r#"cargo = { package = "a", profil = "dev" }"#, "profil"),
             ("cargo = \"a\"\nprogram = \"b\"", "leave program out"),
-            (r#"cargo = { package = "a", with = "b", manifest = "m" }"#, "leave it out next to manifest"),
         ];
         for (entry, named) in cases {
             let said = filled_in(entry, None).unwrap_err().to_string();
@@ -245,10 +226,7 @@ mod tests {
         let actix = of("actix");
         assert_eq!(
             (&*actix.build.join(" "), &*actix.program),
-            (
-                "cargo build --profile dev --package build-deps --package server-actix",
-                "target/debug/server-actix"
-            )
+            ("cargo build --profile dev --package server-actix", "target/debug/server-actix")
         );
         assert_eq!(
             in_profile(config.server("actix").unwrap(), "dev", false),
@@ -256,8 +234,6 @@ mod tests {
         );
         let behind = of("gateway-http").upstream.and_then(|upstream| upstream.entry).unwrap();
         assert_eq!(behind.program, "target/debug/server-actix", "the one behind a gateway too");
-        let plain = config.server("actix-plain").unwrap();
-        assert_eq!(in_profile(plain.clone(), "dev", true), plain, "one that names its profile keeps it");
         let found = config.server("test-validator").unwrap();
         assert_eq!(in_profile(found.clone(), "dev", true), found);
     }

@@ -9,6 +9,7 @@ mod campaign_checks;
 mod cargo;
 mod holds;
 mod hosts;
+mod instead;
 pub mod layouts;
 mod network;
 mod open_loop;
@@ -40,6 +41,7 @@ pub use campaign::{Campaign, Duets, PassRule};
 pub use cargo::in_profile;
 pub use holds::Holds;
 pub use hosts::{Placed, Pool};
+pub use instead::Instead;
 pub use network::Network;
 pub use open_loop::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
@@ -165,8 +167,14 @@ impl ConfigDir {
 
     /// The campaign of that name, and its text.
     pub fn campaign(&self, name: &str) -> Result<(Campaign, String)> {
+        self.campaign_with(name, &Instead::default())
+    }
+
+    /// The campaign of that name with what is said in place of its own fields, and its text.
+    pub fn campaign_with(&self, name: &str, instead: &Instead) -> Result<(Campaign, String)> {
         read_toml(&self.named("campaigns", name)?, |campaign: &mut Campaign| {
             campaign.name = name.to_owned();
+            instead.put_into(campaign)?;
             // Axes alone choose among variants of servers.
             match campaign.axes.is_empty() {
                 true => campaign.expand(&Variants::default())?,

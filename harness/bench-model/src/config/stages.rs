@@ -100,7 +100,6 @@ mod tests {
     fn the_shipped_stages_are_those_of_the_original_at_a_quarter_of_their_time() {
         let config = ConfigDir::of_repository();
         let stages = config.campaign("stages").unwrap().0.stages.unwrap();
-        assert_eq!(config.campaign("gateway-stages").unwrap().0.stages.unwrap(), stages);
         let stated: Vec<(u32, u32)> = stages.ramp.iter().map(|ramp| (ramp.users, ramp.seconds)).collect();
         assert_eq!(stated, [(10, 10), (200, 30), (500, 120), (200, 60), (50, 10), (10, 10)]);
         let scaled: Vec<u64> = stages.scaled().iter().map(|stage| stage.duration_ms).collect();

@@ -2,7 +2,12 @@
 
 use super::Sample;
 use crate::figure::Figure;
-use crate::load::Latency;
+use crate::load::{Bin, Latency};
+use bench_stats::{CONFIDENCE, median, slope};
+
+/// What is left out at the beginning of a window of which it is asked whether a figure grows, as a share of it:
+/// connections, caches and allocators settle there.
+const SETTLING: f64 = 0.1;
 
 /// The share of the first half that the request for its count may take.
 const SLOW_QUESTION: f64 = 0.05;
@@ -75,6 +80,8 @@ impl Sample {
                 let connections = self.established.filter(|count| *count > 0 && load.details.held)?;
                 self.server_cpu?.total_s() * 1e6 / connections as f64
             }
+            Figure::MemorySlopeKibPerHour => memory_slope_kib_per_hour(self)?,
+            Figure::P99SecondHalfOverFirst => p99_second_half_over_first(self)?,
             Figure::Requests => requests,
             Figure::LeftRequests => load.staged.as_ref()?.left as f64,
             Figure::ThrottledShare => self.limited?.throttled_share()?,
@@ -124,6 +131,28 @@ fn connection_memory_bytes(sample: &Sample) -> Option<f64> {
     let held = held_memory_bytes(sample)?;
     let connections = sample.established.filter(|count| *count > 0)?;
     Some((held - sample.memory_before_bytes? as f64).max(0.0) / connections as f64)
+}
+
+/// By a line of least squares through the readings.
+fn memory_slope_kib_per_hour(sample: &Sample) -> Option<f64> {
+    let settled_ms = sample.window_s * 1e3 * SETTLING;
+    let readings = sample.resources.iter().filter(|moment| moment.t_ms as f64 >= settled_ms);
+    let hours_and_kib = readings.filter_map(|moment| {
+        Some((moment.t_ms as f64 / 3_600e3, moment.memory_bytes? as f64 / f64::from(1 << 10)))
+    });
+    Some(slope(&hours_and_kib.collect::<Vec<_>>(), 1.0 - CONFIDENCE)?.value)
+}
+
+fn p99_second_half_over_first(sample: &Sample) -> Option<f64> {
+    let window_ms = sample.window_s * 1e3;
+    let (settled_ms, middle_ms) = (window_ms * SETTLING, window_ms * (1.0 + SETTLING) / 2.0);
+    let from = |bin: &Bin| f64::from(bin.from_ms);
+    let p99_us = |is_in: &dyn Fn(f64) -> bool| {
+        let of = sample.load.series.iter().filter(|bin| is_in(from(bin))).map(|bin| bin.p99_us);
+        Some(median(&of.collect::<Vec<_>>())?.value)
+    };
+    let first_us = p99_us(&|at| (settled_ms..middle_ms).contains(&at))?;
+    Some(p99_us(&|at| at >= middle_ms)? / first_us)
 }
 
 fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {

@@ -163,7 +163,6 @@ fn every_server_here_has_a_fingerprint() {
         "control",
         "gateway-http",
         "legacy-minimal",
-        "legacy-tokio-1-20-6",
         "axum-ajj",
         "jsonrpsee-1652",
     ];
@@ -179,7 +178,7 @@ fn every_server_here_has_a_fingerprint() {
     found.dedup();
     assert_eq!(found.len(), names.len());
     assert_eq!(of("actix"), of("actix-jsonrpc-core"), "one program that is started in two ways");
-    assert!(of("test-validator").is_none() && of("running-node").is_none());
+    assert!(of("test-validator").is_none() && of("anvil").is_none());
 }
 
 #[test]

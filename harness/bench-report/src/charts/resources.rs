@@ -84,6 +84,9 @@ pub(super) fn pictures(run: &Run) -> Vec<Picture> {
     pictures
 }
 
+/// Of a window as long as this, in milliseconds, memory and latency come first: whether they grow is the question.
+const LONG_MS: u64 = 60_000;
+
 fn at_headline(run: &Run, is_open: bool) -> Picture {
     let note = if is_open {
         "What a server used and held at one moment of the window, medians over blocks, at the headline's rate."
@@ -97,7 +100,8 @@ fn at_headline(run: &Run, is_open: bool) -> Picture {
     };
     let columns: Vec<Column> = run.measured_workloads().map(column).collect();
     let below = "Medians over blocks. A rate stands in the middle of the time that it is of.".to_owned();
-    let resources: &[Resource] = if !run.summary.soaks.is_empty() {
+    let resources: &[Resource] = if run.plan.campaign.open.is_some() && run.plan.campaign.window_ms >= LONG_MS
+    {
         &[MEMORY, LATENCY, CPU, CONNECTIONS]
     } else if run.plan.campaign.stages.is_some() {
         &[CONNECTIONS, LATENCY, CPU, MEMORY]

@@ -38,10 +38,6 @@ pub(crate) fn pictures(run: &Run) -> Vec<Picture> {
     if report_original::is_headline(run) {
         return original::pictures(run);
     }
-    // A soak is about one rate through time.
-    if !run.summary.soaks.is_empty() {
-        return resources::pictures(run);
-    }
     let mut pictures = against_load(run);
     pictures.extend(latency_against_rate(run));
     pictures.extend(cpu_bars(run));

@@ -6,9 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use bench_measure::run;
-use bench_measure::run::soak::Soaked;
 use bench_measure::watch;
-use bench_model::config::{ConfigDir, RunningAt, in_profile};
+use bench_model::config::{ConfigDir, Instead, RunningAt, in_profile};
 use bench_model::headers::{Access, Headers};
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::{Tool, Tools};
@@ -52,20 +51,21 @@ pub struct Args {
     /// The most seconds of load in all on a target.
     #[arg(long, value_name = "N", default_value_t = MOST_SECONDS, requires = "target")]
     max_seconds: u64,
-    /// Measure this server alone, at one rate for a long time: for the campaign soak.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "target"])]
-    server: Option<String>,
-    /// How long, in minutes.
-    #[arg(long, value_name = "N", requires = "server")]
+    /// Measure this server in place of the campaign's, with those that the campaign compares it with; give it again for
+    /// more than one.
+    #[arg(long = "server", value_name = "NAME", conflicts_with_all = ["resume", "target"])]
+    servers: Vec<String>,
+    /// How long a window is, in minutes, in place of the campaign's.
+    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "target"])]
     minutes: Option<u32>,
-    /// Requests a second.
-    #[arg(long, value_name = "N", requires = "server")]
+    /// Requests a second, in place of the campaign's rates.
+    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "target"])]
     rate: Option<u32>,
-    /// Which request, by its workload's name.
-    #[arg(long, value_name = "NAME", requires = "server")]
+    /// Which request, by its workload's name, in place of the campaign's.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "target"])]
     workload: Option<String>,
-    /// Over how many connections.
-    #[arg(long, value_name = "N", requires = "server")]
+    /// Over how many connections, in place of the campaign's.
+    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "target"])]
     connections: Option<u32>,
     /// Draw the order of the trials, and the layouts of the servers where the campaign has them, from this number in
     /// place of its own.
@@ -107,7 +107,7 @@ impl Args {
             .flag("i-own-this-target", self.i_own_this_target)
             .option("max-connections", is_bound.then_some(max_connections))
             .option("max-seconds", is_bound.then_some(max_seconds))
-            .option("server", &self.server)
+            .option("server", &self.servers)
             .option("minutes", self.minutes)
             .option("rate", self.rate)
             .option("workload", &self.workload)
@@ -145,15 +145,12 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let resumed = resumed(args.resume.as_deref())?;
     let (mut plan, text) = match (&resumed, &args.target) {
         (Some((folder, _)), _) => (folder.plan()?, String::new()),
-        (None, None) => match &args.server {
-            None => run::resolve(config, &args.campaign)?,
-            Some(server) => {
-                let Args { minutes, rate, connections, .. } = *args;
-                let workload = args.workload.as_deref();
-                let soaked = Soaked { server, minutes, rate, workload, connections };
-                run::soak::resolve(config, &args.campaign, soaked)?
-            }
-        },
+        (None, None) => {
+            let Args { minutes, rate, connections, .. } = *args;
+            let (servers, workload) = (args.servers.clone(), args.workload.clone());
+            let instead = Instead { servers, workload, rate, connections, minutes };
+            run::resolve_with(config, &args.campaign, &instead)?
+        }
         (None, Some(url)) => {
             let (url, i_own_this_target) = (url.clone(), args.i_own_this_target);
             let at = RunningAt { url, i_own_this_target, ..RunningAt::default() };

@@ -118,16 +118,3 @@ fn few_rates_are_no_curve() {
     assert!(!report.contains("CPU time for a request, by rate") && report.contains("](cpu.svg)"), "{report}");
     assert!(!dir.path().join(&run.name).join("view-1.svg").exists());
 }
-
-/// Its first line says how long it takes.
-#[test]
-fn the_long_campaign_takes_as_long_as_it_says() {
-    let config = ConfigDir::of_repository();
-    let (plan, text) = run::resolve(&config, "curves-long").unwrap();
-    let open = plan.campaign.open.as_ref().unwrap();
-    let windows = open.rates.len() * plan.campaign.servers.len() * plan.campaign.max_blocks as usize;
-    let load_s = windows as u64 * (plan.campaign.warmup_ms + plan.campaign.window_ms) / 1_000;
-    let said_s = 3_600 + 3 * 60;
-    assert!(text.lines().next().unwrap().ends_with("about an hour and 3 minutes."), "{text}");
-    assert!((load_s..load_s + 10 * windows as u64).contains(&said_s), "{load_s} s of load");
-}

@@ -82,41 +82,17 @@ fn a_closed_loops_rate_stands_next_to_connections_over_the_round_trip() {
 }
 
 #[test]
-fn batches_have_a_bound_of_their_own() {
-    let dir = tempfile::tempdir().unwrap();
-    let (report, _) = reported(dir.path(), "distance-batches");
-    // The samples know of no batch: each of them has one call for a connection and round trip.
-    let of = |batch| row(&report, "Batches over a distance", [batch, "actix-web", "20 ms each way"]);
-    assert_eq!(of("batches of 100")[4..6], ["159,601", "1 %"]);
-    assert_eq!(of("one call in a message")[4], "1,596");
-    assert!(report.contains("| calls/s |"), "{report}");
-}
-
-#[test]
-fn an_open_loops_latency_stands_next_to_the_round_trip() {
-    let dir = tempfile::tempdir().unwrap();
-    let (report, _) = reported(dir.path(), "distance-rates");
-    let near = row(&report, "Latency over a distance", ["over HTTP", "jsonrpc-core", "1 ms each way"]);
-    assert_eq!(near[..4], ["2.10 ms", "2.60 ms", "5.20 ms", "7.80 ms"]);
-    assert!(!report.contains("| control |"), "the ceiling is no server to compare distances of");
-}
-
-#[test]
 fn a_run_without_a_network_has_no_such_section() {
     let dir = tempfile::tempdir().unwrap();
-    let (report, _) = reported(dir.path(), "websocket-rates");
+    let (report, _) = reported(dir.path(), "websocket");
     assert!(!report.contains("## The network"), "{report}");
 }
 
 #[test]
 fn a_network_is_refused_where_it_would_not_be_made() {
-    for (campaign, named) in [
-        ("threshold", "[threshold]"),
-        ("slo", "[slo]"),
-        ("stages", "[stages]"),
-        ("duets", "duet"),
-        ("quick", "[duets]"),
-    ] {
+    for (campaign, named) in
+        [("threshold", "[threshold]"), ("slo", "[slo]"), ("stages", "[stages]"), ("quick", "[duets]")]
+    {
         let dir = tempfile::tempdir().unwrap();
         let text = std::fs::read_to_string(ConfigDir::of_repository().named("campaigns", campaign).unwrap())
             .unwrap();

@@ -10,7 +10,6 @@ mod curves;
 mod distance;
 mod gateway_curves;
 mod hosts;
-mod in_flight_memory;
 mod kept;
 mod mixes;
 mod observed;

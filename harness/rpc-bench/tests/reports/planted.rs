@@ -12,18 +12,8 @@ use crate::kept::newest;
 use crate::on_all_processors;
 
 /// One campaign for each way in which trials become figures.
-const CAMPAIGNS: &[&str] = &[
-    "batches",
-    "connections",
-    "curves",
-    "head-of-line",
-    "in-flight-memory",
-    "isolation",
-    "original",
-    "quick",
-    "soak",
-    "stages",
-];
+const CAMPAIGNS: &[&str] =
+    &["batches", "connections", "curves", "head-of-line", "isolation", "original", "quick", "stages"];
 
 /// What figures are multiplied by. A trial that counts as passed though it was disturbed has to stay one, and one that
 /// failed too: one of the two factors does that.

@@ -1,8 +1,7 @@
 //! A soak on synthetic samples: what is soaked, and what the report says of it.
 
-use bench_analysis::soak::Course;
-use bench_measure::run::soak::{Soaked, resolve};
-use bench_model::config::ConfigDir;
+use bench_measure::run::resolve_with;
+use bench_model::config::{ConfigDir, Instead};
 use bench_model::load::{Bin, LoadTool};
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{Plan, trials_at};
@@ -17,10 +16,15 @@ fn config() -> ConfigDir {
     ConfigDir::of_repository()
 }
 
+fn of(server: &str) -> Instead {
+    Instead { servers: vec![server.to_owned()], ..Instead::default() }
+}
+
 /// The plan of a soak of legacy at a rate, as it stands once rates are found.
 fn plan() -> Plan {
-    let soaked = Soaked { server: "legacy", minutes: Some(10), rate: Some(500), ..Soaked::default() };
-    let (mut plan, _) = resolve(&config(), "soak", soaked).unwrap();
+    let of = of("legacy");
+    let soaked = Instead { minutes: Some(10), rate: Some(500), ..of };
+    let (mut plan, _) = resolve_with(&config(), "soak", &soaked).unwrap();
     plan.rates = plan.campaign.open.as_ref().unwrap().levels(|_| Some(LoadTool::RpcLoad));
     plan.trials = trials_at(&plan.campaign, &plan.rates);
     plan
@@ -28,7 +32,7 @@ fn plan() -> Plan {
 
 /// Ten minutes in which memory rises by this share.
 fn soaked(rise: f64) -> Sample {
-    let mut of = sample(500.0, 20.0);
+    let mut of = Sample { window_s: 600.0, ..sample(500.0, 20.0) };
     let at = |t_ms: u64| ResourceSample {
         t_ms,
         memory_bytes: Some((20e6 * (1.0 + rise * t_ms as f64 / 600e3)) as u64),
@@ -70,45 +74,99 @@ fn the_server_alone_is_soaked_and_its_plan_can_be_read_again() {
 }
 
 #[test]
-fn a_leak_is_named_and_a_level_is_flat() {
+fn a_leak_breaks_its_bound_and_a_level_does_not() {
     let (run, text) = reported(soaked(0.0));
-    let soak = &run.summary.soaks[0];
-    assert_eq!([soak.memory, soak.p99].map(|drift| drift.unwrap().course), [Course::Flat; 2]);
-    assert!(text.contains("getBalance at 500/s for 10.0 minutes: memory flat, p99 flat"), "{text}");
-    assert!(text.contains("](resources.svg)") && !text.contains("](p99.svg)"), "{text}");
+    assert!(run.summary.bounds.iter().all(|bound| bound.holds), "{text}");
+    assert!(text.contains("Whether memory or latency grows") && text.contains("](resources.svg)"), "{text}");
+    assert_eq!(run.shortcomings(), Vec::<String>::new());
     let (run, text) = reported(soaked(0.3));
-    let memory = run.summary.soaks[0].memory.unwrap();
-    assert_eq!(memory.course, Course::Growing);
+    let memory = &run.summary.bounds[0];
     // 30 % of 20 MB in ten minutes.
-    assert!((memory.per_hour.value / 36e6 - 1.0).abs() < 0.01, "{memory:?}");
-    assert!(text.contains("memory **growing**") && text.contains("## Soak"), "{text}");
+    let kib_per_hour = memory.found.unwrap().value;
+    assert!((kib_per_hour / (36e6 / 1024.0) - 1.0).abs() < 0.01 && !memory.holds, "{memory:?}");
+    assert!(
+        text.contains("growth of memory, KiB an hour, jsonrpc-core") && text.contains("**broken**"),
+        "{text}"
+    );
+    assert!(run.shortcomings()[0].contains("not shown to be at most 1024"), "{:?}", run.shortcomings());
 }
 
 #[test]
-fn a_window_that_another_process_disturbed_says_nothing() {
-    let mut disturbed = soaked(0.3);
+fn what_settles_in_the_beginning_is_no_leak() {
+    let mut settling = soaked(0.0);
+    for reading in settling.resources.iter_mut().take(20) {
+        reading.memory_bytes = Some(10_000_000);
+    }
+    assert!(reported(settling).0.summary.bounds.iter().all(|bound| bound.holds));
+}
+
+#[test]
+fn latency_that_grows_breaks_its_bound() {
+    let mut slower = soaked(0.0);
+    for bin in slower.load.series.iter_mut().skip(70) {
+        bin.p99_us *= 3.0;
+    }
+    let found = |sample| reported(sample).0.summary.bounds[1].clone();
+    assert!(found(slower.clone()).holds, "a burst of an eighth of the window moves no median of a half");
+    for bin in slower.load.series.iter_mut().skip(40).take(30) {
+        bin.p99_us *= 3.0;
+    }
+    assert!(!found(slower).holds);
+}
+
+#[test]
+fn a_window_that_another_process_disturbed_shows_nothing() {
+    let mut disturbed = soaked(0.0);
     disturbed.foreign_cpu = Some(ForeignCpu { used_s: 500.0, of_s: 1_200.0, limit: 0.03, busiest: None });
     let (run, text) = reported(disturbed);
-    assert!(run.summary.soaks.is_empty() && text.contains("1 trial invalid"), "{text}");
+    assert!(run.summary.bounds.iter().all(|bound| !bound.holds), "{text}");
+    assert!(text.contains("1 trial invalid"), "{text}");
 }
 
 #[test]
 fn a_wrong_soak_is_one_line() {
-    let said = |name: &str, soaked| format!("{:#}", resolve(&config(), name, soaked).unwrap_err());
-    let of = |server| Soaked { server, ..Soaked::default() };
+    let said = |name: &str, soaked| format!("{:#}", resolve_with(&config(), name, &soaked).unwrap_err());
     for (text, named) in [
         (said("soak", of("nobody")), "no server \"nobody\""),
         (said("soak", of("control")), "--server control"),
-        (said("quick", of("actix")), "is no soak"),
+        (said("quick", Instead { rate: Some(5), ..of("actix") }), "--rate: the campaign sends at no rate"),
         (
-            said("soak", Soaked { rate: Some(20_000), minutes: Some(60), ..of("actix") }),
+            said("soak", Instead { rate: Some(20_000), minutes: Some(60), ..of("actix") }),
             "in requests: 72000000",
         ),
-        (said("soak", Soaked { rate: Some(0), ..of("actix") }), "open.rates"),
-        (said("soak", Soaked { connections: Some(0), ..of("actix") }), "open.connections"),
-        (said("soak", Soaked { workload: Some("getNothing"), ..of("actix") }), "getNothing"),
-        (said("soak", Soaked { minutes: Some(100_000), ..of("actix") }), "window_ms"),
+        (said("soak", Instead { rate: Some(0), ..of("actix") }), "open.rates"),
+        (said("soak", Instead { connections: Some(0), ..of("actix") }), "open.connections"),
+        (said("soak", Instead { workload: Some("getNothing".to_owned()), ..of("actix") }), "getNothing"),
+        (said("soak", Instead { minutes: Some(100_000), ..of("actix") }), "window_ms"),
     ] {
         assert!(text.contains(named) && text.lines().count() == 1, "{text}");
+    }
+}
+
+/// Any campaign answers its question of another server, or says in one line why it can't.
+#[test]
+fn a_campaign_is_resolved_for_any_server() {
+    let config = config();
+    let (mut campaigns, mut resolved) = (0, Vec::new());
+    for (name, _) in config.files("campaigns").unwrap() {
+        campaigns += 1;
+        let (own, _) = config.campaign(&name).unwrap();
+        let is_special = |server: &&String| [&own.ceiling, &own.baseline].contains(&&Some((*server).clone()));
+        let first = own.servers.iter().find(|server| !is_special(server)).unwrap();
+        let first = own.entry_of(first).to_owned();
+        let (plan, _) = resolve_with(&config, &name, &of(&first)).unwrap_or_else(|e| panic!("{name}: {e:#}"));
+        assert!(plan.servers.iter().any(|server| plan.campaign.entry_of(&server.name) == first), "{name}");
+        match resolve_with(&config, &name, &of("axum-minimal")) {
+            Ok((plan, _)) => {
+                let is_there = |server: &String| plan.campaign.entry_of(server) == "axum-minimal";
+                assert!(plan.campaign.servers.iter().any(is_there), "{name}");
+                resolved.push(name);
+            }
+            Err(error) => assert_eq!(format!("{error:#}").lines().count(), 1, "{name}: {error:#}"),
+        }
+    }
+    assert!(campaigns > 20 && resolved.len() > 10, "{resolved:?}");
+    for name in ["quick", "rates", "slo", "soak", "keep-alive", "crossed"] {
+        assert!(resolved.iter().any(|known| known == name), "{name}: {resolved:?}");
     }
 }

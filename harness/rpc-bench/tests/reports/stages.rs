@@ -7,10 +7,9 @@ use bench_measure::run;
 use bench_model::config::ConfigDir;
 use bench_model::load::k6::{Second, Staged};
 use bench_model::load::{Latency, LoadTool};
-use bench_model::observation::{Outcome, Sample, UpstreamUse};
+use bench_model::observation::{Outcome, Sample};
 use bench_model::plan::{Plan, Trial, planned};
 use bench_report::Run;
-use bench_system::probe::process_usage::CpuTime;
 
 use crate::observed::{self, all, cells, completed, folder, observation, section};
 use crate::samples::{conditions, sample};
@@ -143,41 +142,4 @@ fn a_k6_that_failed_leaves_no_figure() {
     let axum = of_users(&report, "axum", "over WebSocket");
     assert!(axum[..11].iter().all(|cell| cell == "-") && axum[11..] == ["0", "0"], "{axum:?}");
     assert!(report.contains("load tool failed: k6: killed (signal 9)"), "{report}");
-}
-
-#[test]
-fn gateways_stand_over_the_transports_that_they_take_with_the_server_behind_them() {
-    let of = |trial: &Trial| {
-        let mut sample = staged(trial);
-        if trial.server.starts_with("gateway") {
-            let cpu = CpuTime { user_s: 0.001, system_s: 0.001 };
-            sample.upstream = Some(UpstreamUse { cpu, peak_memory_bytes: Some(30 << 20) });
-        }
-        sample
-    };
-    let dir = tempfile::tempdir().unwrap();
-    let (run, report) = reported("gateway-stages", dir.path(), |trial| completed(of(trial)));
-    assert!(!report.contains("Incomplete"), "{report}");
-    assert_eq!(
-        of_users(&report, "gateway, one WebSocket behind it", "over WebSocket")[7..9],
-        ["10.0 µs", "30.0 MiB"]
-    );
-    assert_eq!(of_users(&report, "actix-web", "over WebSocket")[7..9], ["-", "-"]);
-    assert_eq!(of_users(&report, "gateway, HTTP behind it", "over HTTP")[8], "30.0 MiB");
-    assert!(run.plan.servers.iter().all(|server| server.name != "gateway-http-transport-websocket"));
-    assert_eq!(run.plan.servers.len(), 5);
-
-    let dir = tempfile::tempdir().unwrap();
-    let (_, report) = reported("gateway-stages", dir.path(), |trial| {
-        if trial.server == "gateway-ws-transport-http" && trial.block == 1 {
-            let (when, answer) = ("under load".to_owned(), "1 x wrong answer".to_owned());
-            return Outcome::one_wrong_answer(&when, answer);
-        }
-        completed(of(trial))
-    });
-    let first =
-        "## Headline\n\n- **Wrong answers from gateway, one WebSocket behind it, over HTTP: 1 of 1 answers";
-    assert!(report.contains(first), "{report}");
-    // Of two blocks.
-    assert_eq!(of_users(&report, "gateway, one WebSocket behind it", "over HTTP").last().unwrap(), "1");
 }

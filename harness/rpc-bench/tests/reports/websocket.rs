@@ -149,28 +149,6 @@ fn websocket_is_compared_with_http_on_all_cores_and_on_one() {
 }
 
 #[test]
-fn ways_over_websocket_are_named_where_there_are_several() {
-    let (run, report, _dir) = reported("websocket-rates", |plan, trial| {
-        let share = if is_websocket(plan, trial) { 0.8 } else { 1.0 };
-        at_rate(trial, 50.0 * share * wobble(trial), 200.0)
-    });
-    let table = section(&report, "WebSocket over HTTP");
-    assert!(row(table, &["getBlocks", "axum", "over WebSocket"])[4].starts_with("0.800 ["), "{table}");
-    assert_eq!(run.summary.comparisons.len(), 8, "each server with itself over HTTP, on both requests");
-    assert!(
-        run.summary.comparisons.iter().all(|pair| pair.cpu.verdict.claims_difference()),
-        "all are judged"
-    );
-    let (_, report, _dir) = reported("websocket-grid", |plan, trial| {
-        let share = if is_websocket(plan, trial) { 0.8 } else { 1.0 };
-        sample(10_000.0, 50.0 * share * wobble(trial))
-    });
-    let table = section(&report, "As many requests in flight on fewer connections");
-    let four = row(table, &["over WebSocket", "axum", "16 in flight on a connection"]);
-    assert!(four[4].starts_with("0.800 ["), "{four:?}");
-}
-
-#[test]
 fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
     let (_, report, _dir) = reported("gateway", |_, trial| {
         let us = match trial.server.as_str() {

@@ -26,8 +26,8 @@ const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "axum"];
 /// Both sides of a block have the same of these.
 const LAYOUTS: Layouts = Layouts { count: 16, seed: 2 };
 
-/// The campaign whose requests, windows and environment are taken.
-const CAMPAIGN: &str = "duets";
+/// The campaign of whose duets requests, windows and environment are taken.
+const CAMPAIGN: &str = "quick";
 
 const CONNECTIONS: u32 = 25;
 const MOST_BLOCKS: u32 = 60;
@@ -44,7 +44,7 @@ pub struct Question<'a> {
     pub own: Option<&'a ConfigDir>,
     /// The servers, by name; where none is named, those whose figures the README has.
     pub servers: &'a [String],
-    /// The requests, by name; where none is named, those of the campaign `duets`.
+    /// The requests, by name; where none is named, those of the campaign `quick`.
     pub workloads: &'a [String],
     /// Whether servers that did not change are measured, too.
     pub all: bool,
@@ -120,7 +120,9 @@ impl Sides {
     /// There is no such server or workload, or git can't check the commit out.
     pub fn new(question: Question<'_>, commit: &str) -> Result<Self> {
         let servers = question.servers()?;
-        let (mut campaign, _) = question.config.campaign(CAMPAIGN)?;
+        let (campaign, _) = question.config.campaign(CAMPAIGN)?;
+        let duets = campaign.duet_campaign();
+        let mut campaign = duets.with_context(|| format!("campaign {CAMPAIGN}: has no table [duets]"))?;
         if !question.workloads.is_empty() {
             campaign.workloads = question.workloads.to_vec();
         }

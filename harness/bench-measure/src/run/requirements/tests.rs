@@ -65,7 +65,7 @@ fn a_server_and_a_load_tool_that_can_not_meet_are_named() {
     assert_eq!(said(&campaign, "actix", batch()), None);
     let refusal = said(&campaign, "control", batch()).unwrap();
     assert!(refusal.contains("batches of 10") && refusal.contains("leave batch out"), "{refusal}");
-    let (rates, _) = shipped().campaign("websocket-rates").unwrap();
+    let (rates, _) = shipped().campaign("head-of-line").unwrap();
     assert!(said(&rates, "actix", batch()).unwrap().contains("closed loops alone"));
     let closing = || Overrides { keep_alive: Some(false), ..own(None, None) };
     let refusal = said(&campaign, "actix", closing()).unwrap();

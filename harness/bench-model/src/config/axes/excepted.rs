@@ -25,7 +25,7 @@ impl Except {
         })
     }
 
-    pub(super) fn check(&self, axes: &Axes) -> Result<()> {
+    pub(in crate::config) fn check(&self, axes: &Axes) -> Result<()> {
         ensure!(!self.0.is_empty(), "table [[except]]: name an axis and its value");
         let names_none = !self.0.contains_key(TOOL);
         ensure!(names_none, "field except.tool: each load tool sends all that the others do; leave it out");

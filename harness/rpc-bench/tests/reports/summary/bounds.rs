@@ -6,8 +6,8 @@ use bench_model::config::CampaignArm;
 fn rule() -> PassRule {
     PassRule {
         figure: Figure::CpuUsPerRequest,
-        server: "actix".into(),
-        over: "legacy".into(),
+        server: Some("actix".into()),
+        over: Some("legacy".into()),
         at_most: None,
         within: None,
     }
@@ -39,8 +39,8 @@ fn bound_of_duets(ratio: f64, noise: f64) -> (Option<Estimate>, bool) {
     });
     let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
     let bound = &summary.bounds[0];
-    assert_eq!(bound.ratio, Some(actix_over_legacy(&summary).cpu.ratio), "one ratio, printed once");
-    (bound.ratio, bound.holds)
+    assert_eq!(bound.found, Some(actix_over_legacy(&summary).cpu.ratio), "one ratio, printed once");
+    (bound.found, bound.holds)
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn bounds_at_two_loads(campaign: Campaign) -> Vec<(u32, bool, bool)> {
     });
     let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), &observations);
     let bounds = summary.bounds.iter();
-    bounds.map(|bound| (bound.level.connections, bound.ratio.is_some(), bound.holds)).collect()
+    bounds.map(|bound| (bound.level.connections, bound.found.is_some(), bound.holds)).collect()
 }
 
 #[test]
@@ -106,4 +106,21 @@ fn a_bound_whose_servers_share_no_load_is_not_shown() {
     let with = |arms: Vec<CampaignArm>| bounds_at_two_loads(Campaign { arms, ..campaign(12) });
     assert_eq!(with(vec![arm("actix", 500), arm("legacy", 125)]), [(125, false, false)]);
     assert_eq!(with(vec![arm("actix", 500)]), [(500, true, true)]);
+}
+
+#[test]
+fn a_bound_on_a_figure_is_one_for_each_server_and_for_each_trial() {
+    let rule = PassRule { server: None, over: None, at_most: Some(11.0), ..rule() };
+    let campaign = Campaign { pass: vec![rule], ..campaign(3) };
+    let observations = observe(&campaign, |trial| {
+        let cpu_us = if trial.server == "actix" && trial.block == 2 { 12.0 } else { 10.0 };
+        Outcome::Completed(Box::new(sample(10_000.0, cpu_us)))
+    });
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let of = |bound: &bench_analysis::Bound| (bound.rule.server.clone().unwrap(), bound.holds);
+    let mut found: Vec<_> = summary.bounds.iter().map(of).collect();
+    found.sort();
+    assert!(found.contains(&("actix".to_owned(), false)), "one trial of three is above: {found:?}");
+    assert!(found.contains(&("legacy".to_owned(), true)), "{found:?}");
+    assert_eq!(summary.bounds[0].rule.words(), "at most 11");
 }
