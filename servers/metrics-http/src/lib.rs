@@ -1,5 +1,4 @@
-//! Metrics over HTTP, on a thread and a port of their own: protobuf or OpenMetrics for whoever accepts it, and else Prometheus' older
-//! text. Only protobuf has native histograms.
+//! Metrics over HTTP, on a thread and a port of their own, as OpenMetrics' text.
 //!
 //! Out of scope: what is counted, and TLS.
 
@@ -11,11 +10,7 @@
     reason = "the network reaches this"
 )]
 
-mod accept;
-pub mod native;
-mod older;
 mod process;
-mod protobuf;
 mod server;
 mod write;
 

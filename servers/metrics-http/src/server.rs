@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -19,11 +19,6 @@ use prometheus_client::registry::Registry;
 use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
-
-use crate::accept::{Format, best};
-use crate::native::Native;
-use crate::older::from_open_metrics;
-use crate::protobuf;
 
 /// How long a client may take for the head of a request, and may stay connected without one.
 const HEAD_WITHIN: Duration = Duration::from_secs(60);
@@ -35,12 +30,8 @@ const AFTER_FAILURE: Duration = Duration::from_millis(50);
 /// Clients at one time.
 const MOST_CLIENTS: usize = 32;
 
-const OPEN_METRICS_1: HeaderValue =
+const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-const OLDER: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-const PROTOBUF: HeaderValue = HeaderValue::from_static(
-    "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited",
-);
 const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// What is exposed at `/metrics`.
@@ -51,8 +42,6 @@ pub struct Exposed {
     pub counters: Registry,
     /// The rest, for a board.
     pub others: Registry,
-    /// Histograms that are among the others too, for a reader of protobuf.
-    pub natives: Vec<Box<dyn Native>>,
 }
 
 /// Answers `GET /metrics` on `addr` until the process ends; gives the address with its port.
@@ -113,28 +102,13 @@ fn answer<B>(request: &Request<B>, exposed: &Exposed) -> Response<Full<Bytes>> {
     }
     let mut text = String::new();
     let mut encoded = encode_registry(&mut text, &exposed.counters);
-    let counters_alone = request.uri().query() == Some("collect=counters");
-    if !counters_alone {
+    if request.uri().query() != Some("collect=counters") {
         encoded = encoded.and_then(|()| encode_registry(&mut text, &exposed.others));
     }
-    if encoded.and_then(|()| encode_eof(&mut text)).is_err() {
-        return unwritten();
+    match encoded.and_then(|()| encode_eof(&mut text)) {
+        Ok(()) => respond(StatusCode::OK, OPEN_METRICS, text),
+        Err(_) => respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, "a metric can't be written\n"),
     }
-    let accepts = request.headers().get_all(ACCEPT).iter();
-    match best(accepts.filter_map(|accept| accept.to_str().ok())) {
-        Format::OpenMetrics => respond(StatusCode::OK, OPEN_METRICS_1, text),
-        Format::Older => respond(StatusCode::OK, OLDER, from_open_metrics(&text)),
-        Format::Protobuf => {
-            let natives = if counters_alone { &[] } else { exposed.natives.as_slice() };
-            let natives: Vec<_> = natives.iter().map(|native| native.family()).collect();
-            protobuf::from_older(&from_open_metrics(&text), &natives)
-                .map_or_else(|_| unwritten(), |bytes| respond(StatusCode::OK, PROTOBUF, bytes))
-        }
-    }
-}
-
-fn unwritten() -> Response<Full<Bytes>> {
-    respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, "a metric can't be written\n")
 }
 
 fn respond(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
@@ -168,8 +142,8 @@ mod tests {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    fn get(addr: SocketAddr, path: &str, headers: &str) -> String {
-        ask(addr, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n"))
+    fn get(addr: SocketAddr, path: &str) -> String {
+        ask(addr, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
     }
 
     fn started() -> (SocketAddr, Counter) {
@@ -180,41 +154,25 @@ mod tests {
     }
 
     #[test]
-    fn each_reader_gets_the_format_that_it_accepts() {
+    fn all_metrics_are_given_as_open_metrics() {
         let (addr, calls) = started();
         calls.inc_by(3);
-        let older = get(addr, "/metrics", "");
-        assert!(older.starts_with("HTTP/1.1 200 OK\r\n"), "{older}");
+        let answer = get(addr, "/metrics");
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("version=1.0.0"), "{answer}");
+        assert!(answer.contains("# TYPE calls counter\ncalls_total 3\n"), "{answer}");
+        assert!(answer.ends_with("# EOF\n") && answer.contains("\nprocess_cpu_seconds_total "), "{answer}");
         assert!(
-            older.contains("version=0.0.4") && older.contains("# TYPE calls_total counter\ncalls_total 3\n")
+            answer.contains("\nprocess_resident_memory_bytes ") && answer.contains("\nprocess_open_fds ")
         );
-        let newer =
-            get(addr, "/metrics", "accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n");
-        assert!(
-            newer.contains("version=1.0.0") && newer.contains("# TYPE calls counter\ncalls_total 3\n"),
-            "{newer}"
-        );
-        assert!(newer.ends_with("# EOF\n") && newer.contains("\nprocess_cpu_seconds_total "), "{newer}");
-        assert!(newer.contains("\nprocess_resident_memory_bytes ") && newer.contains("\nprocess_open_fds "));
-        let accept = "accept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,\
-                      application/openmetrics-text;version=1.0.0;q=0.8\r\n";
-        let binary = get(addr, "/metrics", accept);
-        assert!(
-            binary.contains("proto=io.prometheus.client.MetricFamily; encoding=delimited\r\n"),
-            "{binary}"
-        );
-        assert!(binary.contains("calls_total") && binary.contains("process_open_fds"), "{binary}");
-        let counters = get(addr, "/metrics?collect=counters", accept);
-        assert!(counters.contains("calls_total") && !counters.contains("process_"), "{counters}");
     }
 
     #[test]
     fn counters_alone_and_other_paths_and_methods() {
         let (addr, calls) = started();
         calls.inc();
-        let counters = get(addr, "/metrics?collect=counters", "");
+        let counters = get(addr, "/metrics?collect=counters");
         assert!(counters.contains("\ncalls_total 1\n") && !counters.contains("process_"), "{counters}");
-        assert!(get(addr, "/", "").starts_with("HTTP/1.1 404 "));
+        assert!(get(addr, "/").starts_with("HTTP/1.1 404 "));
         let post =
             ask(addr, "POST /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
         assert!(post.starts_with("HTTP/1.1 405 "), "{post}");
@@ -225,7 +183,7 @@ mod tests {
         let (addr, _) = started();
         let silent: Vec<TcpStream> =
             (0..MOST_CLIENTS - 1).map(|_| TcpStream::connect(addr).unwrap()).collect();
-        assert!(get(addr, "/metrics", "").contains("calls_total 0"));
+        assert!(get(addr, "/metrics").contains("calls_total 0"));
         drop(silent);
     }
 

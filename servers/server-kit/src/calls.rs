@@ -9,7 +9,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use metrics_http::native::{BUCKETS, Durations, Family, Native, bucket};
 use metrics_http::prometheus_client::metrics::MetricType;
 use metrics_http::{Collector, DescriptorEncoder, Unit, Writer};
 use validator_state::Method;
@@ -20,8 +19,30 @@ use crate::counters::place_of_thread;
 const PARTS: usize = 64;
 
 const NAME: &str = "rpc_server_call_duration";
-const NAME_WITH_UNIT: &str = "rpc_server_call_duration_seconds";
 const HELP: &str = "Time from a JSON-RPC call that was read to its answer";
+
+/// The powers of two, of a second, that are the lowest and the highest bound of a bucket: 0.24 µs and 16 s.
+const LOWEST: i32 = -22;
+const HIGHEST: i32 = 4;
+
+/// Upper bounds of the buckets but for the last one, which has none, in nanoseconds.
+const BOUNDS_NS: [u64; (HIGHEST - LOWEST + 1) as usize] = {
+    let (mut bounds, mut place) = ([0; (HIGHEST - LOWEST + 1) as usize], 0);
+    while place < bounds.len() {
+        bounds[place] = (1_000_000_000 << place) >> -LOWEST;
+        place += 1;
+    }
+    bounds
+};
+const BUCKETS: usize = BOUNDS_NS.len() + 1;
+
+/// Durations of one method, transport and outcome.
+#[derive(Debug)]
+struct Durations {
+    labels: [(&'static str, &'static str); 4],
+    sum_s: f64,
+    counts: [u64; BUCKETS],
+}
 
 /// Methods by their place; the last one stands for every name that the server does not have.
 const NAMES: [&str; 10] = [
@@ -63,7 +84,6 @@ const OUTCOMES: [&str; 2] = ["ok", "error"];
 #[derive(Debug)]
 struct Series {
     sum_ns: AtomicU64,
-    /// Native buckets, from which the classic ones are read too.
     buckets: [AtomicU64; BUCKETS],
 }
 
@@ -85,7 +105,7 @@ struct Part {
 /// Calls by method, transport and outcome. A copy counts into the same parts.
 #[derive(Debug, Clone, Copy)]
 pub struct CallCounters {
-    /// Made where a thread first counts: each takes some 65 KB.
+    /// Made where a thread first counts: each takes some 10 KB.
     parts: &'static [OnceLock<Box<Part>>],
 }
 
@@ -129,7 +149,9 @@ impl CallCounters {
         let of_method =
             part.and_then(|part| part.series.get(method)).and_then(|of| of.get(transport as usize));
         let series = of_method.and_then(|of| of.get(usize::from(is_error)));
-        let counted = series.and_then(|series| Some((series, series.buckets.get(bucket(ns))?)));
+        let counted = series.and_then(|series| {
+            Some((series, series.buckets.get(BOUNDS_NS.partition_point(|bound| *bound < ns))?))
+        });
         if let Some((series, bucket)) = counted {
             bucket.fetch_add(1, Relaxed);
             series.sum_ns.fetch_add(ns, Relaxed);
@@ -161,14 +183,14 @@ impl CallCounters {
             for (transport, protocol) in TRANSPORTS.into_iter().enumerate() {
                 for (outcome, outcome_name) in OUTCOMES.into_iter().enumerate() {
                     let (sum_ns, counts) = self.summed(method, transport, outcome);
-                    let labels = vec![
+                    let labels = [
                         ("rpc_system_name", "jsonrpc"),
                         ("rpc_method", name),
                         ("network_protocol_name", protocol.name()),
                         ("outcome", outcome_name),
                     ];
                     let one = Durations { labels, sum_s: sum_ns as f64 / 1e9, counts };
-                    all.extend((one.count() > 0).then_some(one));
+                    all.extend((one.counts.iter().sum::<u64>() > 0).then_some(one));
                 }
             }
         }
@@ -186,19 +208,14 @@ impl Collector for CallCounters {
         writer.gauge("rpc_server_calls_in_flight", help, None, in_flight.max(0).unsigned_abs())?;
         writer.family(NAME, HELP, Some(&Unit::Seconds), MetricType::Histogram, |encoder| {
             for durations in self.durations() {
-                let (sum, count) = (durations.sum_s, durations.count());
-                let labels = durations.labels.as_slice();
+                let Durations { labels, sum_s, counts } = durations;
+                let bounds = (LOWEST..=HIGHEST).map(|power| f64::from(power).exp2()).chain([f64::INFINITY]);
+                let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
                 let mut one = encoder.encode_family(&labels)?;
-                one.encode_histogram::<[(&str, &str); 0]>(sum, count, &durations.classic(), None)?;
+                one.encode_histogram::<[(&str, &str); 0]>(sum_s, counts.iter().sum(), &buckets, None)?;
             }
             Ok(())
         })
-    }
-}
-
-impl Native for CallCounters {
-    fn family(&self) -> Family {
-        Family { name: NAME_WITH_UNIT, help: HELP, series: self.durations() }
     }
 }
 

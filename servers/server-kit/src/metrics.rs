@@ -39,7 +39,6 @@ impl Metrics {
         exposed.counters.register_collector(Box::new(counters));
         if let Some(calls) = self.calls {
             exposed.others.register_collector(Box::new(calls));
-            exposed.natives.push(Box::new(calls));
         }
         exposed.others.register_collector(Box::new(self.connections.clone()));
         #[cfg(feature = "offload")]

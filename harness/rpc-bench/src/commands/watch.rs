@@ -42,9 +42,6 @@ pub struct Args {
     /// Folder of the samples and of the lists that runs write their targets into.
     #[arg(long, value_name = "DIR", default_value = "target/watch")]
     folder: PathBuf,
-    /// Have Prometheus read servers' native histograms, in place of the classic buckets.
-    #[arg(long)]
-    native_histograms: bool,
 }
 
 /// A program of the watch. It is killed where the harness ends without a word.
@@ -177,14 +174,13 @@ fn start_prometheus(
     interrupt: &Interrupt,
     started: &mut Vec<Started>,
 ) -> Result<SocketAddr> {
-    let mut flags = vec![
+    let flags = vec![
         format!("--config.file={}", args.folder.join("prometheus.yml").display()),
         format!("--storage.tsdb.path={}", args.folder.join("data").display()),
         format!("--web.listen-address={}", args.listen),
         // For k6, which sends its samples itself.
         "--web.enable-remote-write-receiver".to_owned(),
     ];
-    flags.extend(args.native_histograms.then(|| "--enable-feature=native-histograms".to_owned()));
     started.push(start("prometheus", program, &flags, &args.folder)?);
     let path = log(&args.folder, "prometheus");
     let ready = interrupt.wait(READY_WITHIN, || {

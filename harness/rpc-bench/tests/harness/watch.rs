@@ -58,10 +58,6 @@ struct Watch {
 
 impl Watch {
     fn start(bench: &Bench) -> Self {
-        Self::start_with(bench, &[])
-    }
-
-    fn start_with(bench: &Bench, more: &[&str]) -> Self {
         fs::create_dir(bench.path("watch")).unwrap();
         for file in fs::read_dir(shipped()).unwrap() {
             let file = file.unwrap();
@@ -73,7 +69,7 @@ impl Watch {
         let args = ["watch", "--listen", "127.0.0.1:0", "--node-listen", &free, "--grafana-listen", &grafana];
         let mut command = bench.command(&args);
         let output = fs::File::create(bench.path("watch.log")).unwrap();
-        command.args(more).arg("--folder").arg(&folder).stderr(output.try_clone().unwrap()).stdout(output);
+        command.arg("--folder").arg(&folder).stderr(output.try_clone().unwrap()).stdout(output);
         let harness = Running { child: command.spawn().unwrap() };
         let addr = until("Prometheus listens", || {
             let said = fs::read_to_string(bench.path("watch.log")).unwrap();
@@ -241,50 +237,6 @@ fn prometheus_counts_what_the_server_counts_to_the_request() {
     ];
     for (expression, expected) in counts {
         watch.comes_to(&expression, expected);
-    }
-}
-
-/// Protobuf as Prometheus itself reads it: its text formats have no native histograms.
-#[test]
-fn prometheus_reads_native_histograms_to_the_call() {
-    if !has_prometheus() {
-        return;
-    }
-    let Some(bench) = watched_bench() else { return };
-    let watch = Watch::start_with(&bench, &["--native-histograms"]);
-    let (_server, send) = counted_server(&bench);
-    (0..57).for_each(|_| send("getHealth"));
-    (0..5).for_each(|_| send("getBalance"));
-    let of = |labels: &str| format!("rpc_server_call_duration_seconds{{server=\"counted\"{labels}}}");
-    let (health, errors) = (of(",rpc_method=\"getHealth\",outcome=\"ok\""), of(",outcome=\"error\""));
-    watch.comes_to(&format!("histogram_count({health})"), 57.0);
-    watch.comes_to(&format!("histogram_count({errors})"), 5.0);
-    watch.comes_to(&format!("histogram_count(sum({}))", of("")), 62.0);
-    // Every call took some time, and none ten seconds; so Prometheus must see in the buckets.
-    watch.comes_to(&format!("histogram_fraction(0, 10, {health})"), 1.0);
-    let quantiles = [0.0, 0.5, 1.0].map(|quantile| {
-        let expression = format!("histogram_quantile({quantile}, {health})");
-        until(&expression, || watch.values(&expression).first().copied())
-    });
-    let [lowest, median, highest] = quantiles;
-    assert!(0.0 <= lowest && lowest <= median && median <= highest && highest < 10.0, "{quantiles:?}");
-    let mean = format!("histogram_sum({health}) / histogram_count({health})");
-    let mean = until(&mean, || watch.values(&mean).first().copied());
-    // The buckets are less than a tenth part wide, and the sum is exact.
-    assert!(lowest <= mean * 1.1 && mean <= highest * 1.1, "{mean} {quantiles:?}");
-    // The other kinds of metrics come over protobuf too.
-    watch.comes_to("rpc_requests_total{server=\"counted\"}", 62.0);
-    watch.comes_to("rpc_server_calls_in_flight{server=\"counted\"}", 0.0);
-    let classic = watch.values("rpc_server_call_duration_seconds_bucket{server=\"counted\"}");
-    assert!(classic.is_empty(), "the classic buckets are there too: {classic:?}");
-    // The board's rules have data of native buckets too, while calls come.
-    for rule in
-        ["rate", "p50", "p99"].map(|rule| format!("server_method:rpc_server_call_duration_seconds:{rule}"))
-    {
-        until(&rule, || {
-            send("getHealth");
-            (!watch.values(&format!("{rule}{{server=\"counted\"}} > 0")).is_empty()).then_some(())
-        });
     }
 }
 
