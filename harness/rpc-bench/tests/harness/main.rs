@@ -14,6 +14,7 @@ mod folders;
 mod hosts;
 mod mistakes;
 mod mixes;
+mod named_host;
 mod nodes;
 mod open_loop;
 mod other_processes;

@@ -3,8 +3,10 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::bench::{kill, program, stderr};
 use crate::own_service::{self, AT_A_RATE, Service, TOKEN, holds_none_of};
@@ -64,6 +66,63 @@ fn calls_are_passed_on_written_down_and_sent_again() {
     let ran = own_service::run(&bench, &["run", "tiny"]);
     assert!(ran.status.success(), "{}", stderr(&ran));
     assert!(holds_none_of(&bench.path("results"), &[TOKEN]) > 5);
+}
+
+/// A service on a Unix socket that says other things before each answer, and nothing to what has no id.
+fn talks_on(path: &Path) {
+    let listener = UnixListener::bind(path).unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            std::thread::spawn(move || {
+                let lines = BufReader::new(client.try_clone().unwrap()).lines();
+                for line in lines.map_while(Result::ok) {
+                    let call: serde_json::Value = serde_json::from_str(&line).unwrap();
+                    let id = &call["id"];
+                    if id.is_null() {
+                        continue;
+                    }
+                    let others =
+                        format!("\n{{\"method\":\"news\"}}\n\n{{\"id\":{id},\"method\":\"ping\"}}\n");
+                    let _ =
+                        writeln!(client, "{others}{{\n\"id\":{id},\n\"result\":1}}\n{{\"method\":\"bye\"}}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn each_client_gets_its_own_answer_and_a_notification_gets_none_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("a node.ipc");
+    talks_on(&socket);
+    let to = folder.path().join("calls.jsonl");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rpc-bench"))
+        .args(["record", "--upstream", &format!("unix:{}", socket.display()), "--calls", "23", "--to"])
+        .arg(&to)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    out.read_line(&mut first).unwrap();
+    let addr = first.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let began = Instant::now();
+    for body in [r#"{"method":"a"}"#, r#"[{"method":"a"},{"method":"b"}]"#] {
+        let answer = post(&addr, "POST", body);
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\n"), "{answer}");
+    }
+    for id in 1..=20 {
+        let answer = post(&addr, "POST", &format!("{{\"id\":{id},\"method\":\"\\u001b[2J\"}}"));
+        assert!(answer.contains(&format!("\"id\":{id},\n\"result\":1")), "{answer}");
+    }
+    // A wait for an answer that never comes takes a minute.
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
+    let mut said = String::new();
+    out.read_to_string(&mut said).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(said.contains("\\u{1b}[2J (20)") && !said.contains('\u{1b}'), "{said}");
 }
 
 #[test]

@@ -80,10 +80,21 @@ impl Clone {
     }
 
     fn gate(&self, args: &[&str]) -> (i32, String) {
+        self.gate_with(args, &[])
+    }
+
+    /// With variables of the environment, too.
+    fn gate_with(&self, args: &[&str], variables: &[(&str, &str)]) -> (i32, String) {
         let path = format!("{}:{}", self.dir.path().join("bin").display(), std::env::var("PATH").unwrap());
         let mut gate = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
-        let Output { status, stdout, stderr } =
-            gate.arg("gate").args(args).current_dir(self.path("")).env("PATH", path).output().unwrap();
+        let Output { status, stdout, stderr } = gate
+            .arg("gate")
+            .args(args)
+            .current_dir(self.path(""))
+            .env("PATH", path)
+            .envs(variables.to_vec())
+            .output()
+            .unwrap();
         let said = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
         (status.code().unwrap(), said)
     }
@@ -191,7 +202,37 @@ fn a_base_that_is_not_there_is_named_or_skipped() {
     let (code, said) = clone.gate(&["--since-accepted"]);
     assert!(code == 0 && said.starts_with("SKIPPED: gate: this clone lacks commit"), "{code} {said}");
     assert_eq!(said.lines().count(), 1);
+    let (_, said) = clone.gate(&["--since-accepted", "--json"]);
+    assert!(said.contains(&format!("\"base\": \"{absent}\"")), "{said}");
     fs::write(clone.path("servers/accepted-moves.toml"), "base = 7\n").unwrap();
     let (code, said) = clone.gate(&["--since-accepted"]);
     assert!(code == 2 && said.contains("accepted-moves.toml") && said.lines().count() == 1, "{code} {said}");
+}
+
+/// Without a comparison a gate is green only where git reads the clone.
+#[test]
+fn a_clone_that_git_does_not_read_is_named_in_gits_words() {
+    let Some(clone) = Clone::new() else { return };
+    let nowhere = clone.dir.path().join("nowhere");
+    let cases = [
+        ("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1", "dubious ownership"),
+        ("GIT_DIR", nowhere.to_str().unwrap(), "not a git repository"),
+    ];
+    for (name, value, words) in cases {
+        for args in [&["--since-accepted"][..], &["--base-rev", "HEAD"]] {
+            // Whoever trusts every folder does so in a file of git's.
+            let no_files = [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")];
+            let (code, said) = clone.gate_with(args, &[&no_files[..], &[(name, value)]].concat());
+            assert!(code == 2 && said.contains(words) && !said.contains("SKIPPED"), "{code} {said}");
+        }
+    }
+    // An archive of the sources has no clone, though it may lie in another one.
+    let git = clone.path(".git");
+    fs::rename(&git, clone.dir.path().join("git")).unwrap();
+    let above = clone.dir.path().to_str().unwrap();
+    let (code, said) = clone.gate_with(&["--since-accepted"], &[("GIT_CEILING_DIRECTORIES", above)]);
+    assert!(code == 2 && said.contains("not a git repository"), "{code} {said}");
+    git::git(clone.dir.path(), &["init", "--quiet"]);
+    let (code, said) = clone.gate(&["--since-accepted"]);
+    assert!(code == 2 && said.contains("start a gate in the repository's root"), "{code} {said}");
 }
