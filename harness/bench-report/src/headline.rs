@@ -9,8 +9,8 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, checked, duets, faults, invalid_trials, open_loop, original, reference, sections, slo, threshold,
-    views,
+    Run, answer, checked, duets, faults, invalid_trials, open_loop, original, reference, sections, slo,
+    threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;

@@ -226,10 +226,12 @@ fn ratio_or_percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
         Ratio(f64),
         More(String),
     }
-    Ok(Some(match Written::deserialize(deserializer)? {
-        Written::Ratio(ratio) => ratio,
-        Written::More(text) => 1.0 + Percent::share(&text).map_err(serde::de::Error::custom)?.0,
-    }))
+    // A plan writes a bound that a rule does not have as null.
+    Ok(match Option::<Written>::deserialize(deserializer)? {
+        None => None,
+        Some(Written::Ratio(ratio)) => Some(ratio),
+        Some(Written::More(text)) => Some(1.0 + Percent::share(&text).map_err(serde::de::Error::custom)?.0),
+    })
 }
 
 impl PassRule {

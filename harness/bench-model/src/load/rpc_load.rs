@@ -343,8 +343,9 @@ mod tests {
     #[test]
     fn a_body_that_is_longer_than_an_argument_is_given_in_a_file() {
         let dir = tempfile::tempdir().unwrap();
-        let [requests, answered, template, printed] = ["r", "a", "t", "p"].map(|name| dir.path().join(name));
-        let files = Files { requests, answered, template, printed };
+        let paths = ["r", "a", "t", "p", "e"].map(|name| dir.path().join(name));
+        let [requests, answered, template, printed, expected] = paths;
+        let files = Files { requests, answered, template, printed, expected };
         for rate in [None, Some(20)] {
             let load = Load { rate, ..load(20, 200) };
             let job = Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: None, known: &[] };

@@ -294,8 +294,8 @@ mod tests {
     fn there_is_a_target_for_each_request_that_is_due() {
         let (load, dir) = (load(100, 50), tempfile::tempdir().unwrap());
         let requests = dir.path().join("requests");
-        let [answered, template, printed] = [(); 3].map(|()| requests.clone());
-        let files = Files { requests: requests.clone(), answered, template, printed };
+        let [answered, template, printed, expected] = [(); 4].map(|()| requests.clone());
+        let files = Files { requests: requests.clone(), answered, template, printed, expected };
         let write = |line: &mut String, body: &str| write_target(line, &load, "http://a:1/", body);
         assert_eq!(files.write_requests(&load, &mut Bodies::One("{}"), write).unwrap(), 5);
         let line = r#"{"method":"POST","url":"http://a:1/","body":"e30="}"#;

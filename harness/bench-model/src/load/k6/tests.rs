@@ -36,6 +36,7 @@ fn files(dir: &std::path::Path, csv: &str) -> Files {
         answered,
         template: dir.join("k6.js"),
         printed: dir.join("k6.json"),
+        expected: dir.join("k6.expected"),
     }
 }
 

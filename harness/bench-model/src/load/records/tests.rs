@@ -84,10 +84,3 @@ fn record(place: u64, took_us: u64, failure: Option<&str>) -> Record {
         failure: failure.map(Into::into),
     }
 }
-
-#[test]
-fn one_method_alone_is_the_load_and_a_line_that_is_no_call_an_error() {
-    let bodies = r#"{"method":"getBalance"}"#;
-    assert_eq!(by_method(bodies, &[record(0, 100, None)]).unwrap(), []);
-    assert!(by_method("[]", &[record(0, 100, None)]).is_err());
-}

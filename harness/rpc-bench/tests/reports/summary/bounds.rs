@@ -124,3 +124,16 @@ fn a_bound_on_a_figure_is_one_for_each_server_and_for_each_trial() {
     assert!(found.contains(&("legacy".to_owned(), true)), "{found:?}");
     assert_eq!(summary.bounds[0].rule.words(), "at most 11");
 }
+
+/// A plan holds every field of a rule, and is read again to resume and to report.
+#[test]
+fn a_rule_is_read_as_a_plan_writes_it() {
+    let rules = [
+        PassRule { within: Some("5%".parse().unwrap()), ..rule() },
+        PassRule { at_most: Some(1.25), ..rule() },
+    ];
+    for rule in rules {
+        let written = serde_json::to_string(&rule).unwrap();
+        assert_eq!(serde_json::from_str::<PassRule>(&written).unwrap(), rule, "{written}");
+    }
+}
