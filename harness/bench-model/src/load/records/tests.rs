@@ -73,14 +73,3 @@ fn without_a_known_time_there_is_no_sample() {
     assert!(error.ends_with("failed: 10 x refused"), "{error}");
     assert!(sample(&records, &load(11, 1_000)).unwrap_err().to_string().contains("10 records of 11"));
 }
-
-fn record(place: u64, took_us: u64, failure: Option<&str>) -> Record {
-    Record {
-        intended_us: place * 1_000,
-        sent_us: Some(place * 1_000 + 5),
-        ended_us: Some(place * 1_000 + took_us),
-        own_lag_us: Some(5),
-        bytes_in: 1,
-        failure: failure.map(Into::into),
-    }
-}
