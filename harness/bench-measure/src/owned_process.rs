@@ -290,7 +290,7 @@ pub fn remove_if_empty(path: &Path) {
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
-        (None, Some(libc::SIGKILL)) => "killed (signal 9)".to_owned(),
+        (None, Some(libc::SIGKILL)) => "killed by signal 9".to_owned(),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => "an unknown end".to_owned(),
     }

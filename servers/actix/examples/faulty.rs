@@ -44,7 +44,7 @@ struct Faults {
     /// The answers after which it does so
     #[arg(long, value_name = "N", default_value_t = 0)]
     stall_after: u64,
-    /// Keep so many bytes for ever with each answer
+    /// Keep N bytes for ever with each answer
     #[arg(long, value_name = "N", default_value_t = 0)]
     leak_bytes: usize,
     /// Answer with another result after N answers

@@ -16,19 +16,19 @@ const LEAST_ALONE_US: f64 = 500.0;
 /// Requests at work at a time, where it is one.
 const ONE: std::ops::Range<f64> = 0.7..1.3;
 
-/// Processors for which threads that have work wait, so many that nothing can be said of a lock.
+/// Processors for which threads that have work wait. With more, nothing can be said of a lock.
 const MUCH_DELAY: f64 = 0.5;
 
 /// From one point of the quantile function to the next, where a share of the requests is another kind.
 const JUMP: f64 = 8.0;
 
-/// The smallest share that is told from chance, and the fewest requests.
+/// The smallest share that is not chance, and the fewest requests.
 const LEAST_SLOW: (f64, f64) = (0.001, 20.0);
 
-/// Slow requests take at least so long, in microseconds, and so many times the median.
+/// Slow requests take at least this long, in microseconds, and this multiple of the median.
 const SLOW: (f64, f64) = (20_000.0, 20.0);
 
-/// Three quarters of the slow requests take at most so many times what the quickest of them takes.
+/// Three quarters of the slow requests take at most this multiple of what the quickest of them takes.
 const ALIKE: f64 = 1.6;
 
 /// Memory that grows by less in a window says nothing, in bytes: in all, and for each connection, whose buffers grow.

@@ -231,8 +231,6 @@ fn rubbish_in_an_arm_is_named() {
 #[test]
 fn rubbish_in_a_server_is_named() {
     let cases = [
-        ("http = \"hyper 0.14\"", "", "fields http and rpc"),
-        ("http = \"hyper 0.14\"", "http = \" \"", "field http"),
         ("label = \"axum + hand-written JSON-RPC\"", "label = \"a|b\"", "field label"),
         ("colour = 1", "colour = 0", "field colour"),
         ("colour = 1", "colour = 8", "field colour"),

@@ -8,7 +8,7 @@ pub(super) const PART_MS: u64 = 50;
 /// So few parts in a row say nothing: 250 ms.
 const LEAST_PARTS: usize = 5;
 
-/// So many answers would have come in the time, at the rate of the rest of the window.
+/// How many answers would have come in the time, at least, at the rate of the rest of the window.
 const LEAST_MISSED: f64 = 20.0;
 
 /// A service that answers in bursts is silent between any two; one silence is this many times as long as most.

@@ -5,7 +5,7 @@ use crate::figure::Figure;
 use crate::load::{Bin, Latency};
 use bench_stats::{CONFIDENCE, median, slope};
 
-/// What is left out at the beginning of a window of which it is asked whether a figure grows, as a share of it:
+/// The share of a window that is left out at its beginning where a figure's growth is worked out:
 /// connections, caches and allocators settle there.
 const SETTLING: f64 = 0.1;
 

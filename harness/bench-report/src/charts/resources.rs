@@ -70,7 +70,8 @@ pub(super) fn pictures(run: &Run) -> Vec<Picture> {
         return Vec::new();
     }
     let open = run.plan.campaign.open.as_ref();
-    let at_headline = (!views::show_rates(run)).then(|| at_headline(run, open.is_some()));
+    let one_load = run.plan.amounts().len() == 1;
+    let at_headline = (one_load || !views::show_rates(run)).then(|| at_headline(run, open.is_some()));
     let mut pictures: Vec<Picture> = at_headline.into_iter().collect();
     if open.is_some_and(|open| open.tools.len() <= 1) && run.plan.amounts().len() > 1 {
         pictures.extend(run.measured_workloads().map(|workload| steps(run, &workload.name)));

@@ -14,15 +14,15 @@ fn a_server_that_is_killed_is_an_observation() {
     server.iter().for_each(|pid| kill(*pid, libc::SIGKILL));
     let code = harness.exit_code();
     let log = fs::read_to_string(bench.path("log")).unwrap();
-    assert!(code == Some(1) && log.contains(" ended by itself (killed (signal 9)) after "), "{log}");
+    assert!(code == Some(1) && log.contains(" ended by itself (killed by signal 9) after "), "{log}");
     assert!(log.contains("exit code 1: "), "{log}");
     bench.nothing_is_left_running();
     let outcomes = bench.outcomes();
     assert_eq!(outcomes.len(), 4, "the run went on");
     assert_eq!(outcomes.iter().filter(|kind| *kind == "completed").count(), 3);
     let died = bench.observations().into_iter().find(|o| o["outcome"]["kind"] == "server_died").unwrap();
-    assert_eq!(died["outcome"]["reason"], "killed (signal 9)");
-    assert!(bench.report().contains("server died: killed (signal 9)"));
+    assert_eq!(died["outcome"]["reason"], "killed by signal 9");
+    assert!(bench.report().contains("server died: killed by signal 9"));
     assert!(!bench.run(&["check"]).status.success());
 }
 
@@ -90,7 +90,7 @@ fn a_load_tool_that_is_killed_is_an_observation() {
     assert_eq!(harness.exit_code(), Some(1));
     bench.nothing_is_left_running();
     let failed = bench.observations().into_iter().find(|o| o["outcome"]["kind"] == "tool_failed").unwrap();
-    assert!(failed["outcome"]["reason"].as_str().unwrap().contains("killed (signal 9)"));
+    assert!(failed["outcome"]["reason"].as_str().unwrap().contains("killed by signal 9"));
     assert_eq!(bench.outcomes().iter().filter(|kind| *kind == "completed").count(), 3);
 }
 

@@ -11,7 +11,7 @@ use crate::bench::{Bench, ended, program, stderr};
 /// A planted fault: flags, and what is said of it.
 type Fault = (&'static [&'static str], &'static str);
 
-/// So many answers into its run a service stalls; where that lies between two windows, another number does not.
+/// After how many answers a service stalls. Where one number lies between two windows, another does not.
 const STALLS: [Fault; 3] = [
     (&["--stall-ms", "1000", "--stall-after", "700"], "the service answered nothing from "),
     (&["--stall-ms", "1000", "--stall-after", "1500"], "the service answered nothing from "),

@@ -179,9 +179,9 @@ fn a_k6_that_is_killed_gives_no_figure() {
     assert_eq!(observations.len(), 1);
     assert_eq!(observations[0]["outcome"]["kind"], "tool_failed", "{observations:?}");
     let reason = observations[0]["outcome"]["reason"].as_str().unwrap();
-    assert!(reason.starts_with("k6: killed (signal 9)"), "{reason}");
+    assert!(reason.starts_with("k6: killed by signal 9"), "{reason}");
     let report = bench.report();
-    assert!(report.contains("load tool failed: k6: killed (signal 9)"), "{report}");
+    assert!(report.contains("load tool failed: k6: killed by signal 9"), "{report}");
     let row = report.lines().find(|line| line.contains("| over WebSocket ")).unwrap();
     assert_eq!(row.split('|').filter(|cell| cell.trim() == "-").count(), 11, "no figure: {row}");
     assert!(!bench.run(&["check"]).status.success());

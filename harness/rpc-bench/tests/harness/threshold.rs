@@ -177,7 +177,7 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
     assert_eq!(harness.exit_code(), Some(1), "{}", fs::read_to_string(bench.path("log")).unwrap());
     assert_eq!(bench.outcomes(), ["completed", "completed"], "the sweep");
     let report = bench.report();
-    let ended = "## Headline\n\n- **actix-web ended by itself (killed (signal 9)) after ";
+    let ended = "## Headline\n\n- **actix ended by itself (killed by signal 9) after ";
     assert!(report.contains(ended) && report.contains("in 1 of "), "{report}");
     assert!(
         report.contains("successful requests/s") && report.contains("## Where it starts to fail"),

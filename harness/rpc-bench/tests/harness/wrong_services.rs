@@ -101,7 +101,7 @@ fn a_planted_fault_is_named_first_by_run() {
 #[test]
 fn a_planted_fault_is_named_first_by_a_search_for_a_rate() {
     let table = "connections = []\n[slo]\np99_ms = 900\nshortfall = \"50%\"\ntool = \"rpc-load\"\nconnections = 4\n\
-        from = 150\nmost = 600\nwidth = \"40%\"\ninitial_trial_ms = 500\nfinal_trial_ms = 600\nduration_sum_ms = 600\n\
+        from = 200\nmost = 600\nwidth = \"40%\"\ninitial_trial_ms = 500\nfinal_trial_ms = 600\nduration_sum_ms = 600\n\
         most_trials = 5\nmost_failed = \"5%\"\n";
     for planted in FAULTS {
         let Some(bench) = campaign(planted.0, table) else { return };

@@ -135,11 +135,11 @@ fn a_k6_that_failed_leaves_no_figure() {
     let dir = tempfile::tempdir().unwrap();
     let (_, report) = reported("stages", dir.path(), |trial| {
         if trial.server == "axum-transport-websocket" {
-            return Outcome::ToolFailed { reason: "k6: killed (signal 9)".to_owned() };
+            return Outcome::ToolFailed { reason: "k6: killed by signal 9".to_owned() };
         }
         completed(staged(trial))
     });
     let axum = of_users(&report, "axum", "over WebSocket");
     assert!(axum[..11].iter().all(|cell| cell == "-") && axum[11..] == ["0", "0"], "{axum:?}");
-    assert!(report.contains("load tool failed: k6: killed (signal 9)"), "{report}");
+    assert!(report.contains("load tool failed: k6: killed by signal 9"), "{report}");
 }

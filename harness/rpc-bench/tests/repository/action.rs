@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bench_model::config::{ConfigDir, Percent};
+use bench_model::config::ConfigDir;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tool;
 use serde_json::Value;
@@ -327,17 +327,12 @@ fn the_harness_reads_the_examples_of_the_page() {
         text.split_once("```").unwrap().0
     };
     let dir = tempfile::tempdir().unwrap();
-    for folder in ["workloads", "campaigns"] {
-        fs::create_dir(dir.path().join(folder)).unwrap();
-    }
+    fs::create_dir(dir.path().join("workloads")).unwrap();
     fs::write(dir.path().join("servers.toml"), example("bench/servers.toml")).unwrap();
     fs::write(dir.path().join("workloads/ping.toml"), example("bench/workloads/ping.toml")).unwrap();
-    fs::write(dir.path().join("campaigns/ci.toml"), example("bench-scripts/campaigns/ci.toml")).unwrap();
     let config = ConfigDir(dir.path().to_owned());
     assert_eq!(config.server("mine").unwrap().program, "bench/server");
     assert_eq!(config.workload("ping").unwrap().method(), "ping");
-    let (campaign, _) = config.campaign("ci").unwrap();
-    assert_eq!((campaign.margin, campaign.max_blocks, campaign.precision), (Percent(0.05), 40, None));
 }
 
 /// The page's step gives the action what it takes, and this repository's own workflow is sound.

@@ -85,7 +85,7 @@ fn a_page_has_every_section_of_its_report_and_loads_nothing() {
 #[test]
 fn a_site_has_relative_links_to_files_that_are_there() {
     let results = tempfile::tempdir().unwrap();
-    for campaign in ["recovery", "adapter-cost"] {
+    for campaign in ["isolation", "adapter-cost"] {
         copied(campaign, results.path()).unwrap();
     }
     let other = results.path().join("2026-01-01T000000Z-of-another-format");

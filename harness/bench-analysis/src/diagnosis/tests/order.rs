@@ -140,9 +140,12 @@ fn forty_milliseconds_without_nodelay_are_nagle() {
 
 #[test]
 fn a_dead_server_and_a_tool_without_ports_are_named() {
-    let died = observation(Outcome::ServerDied { reason: "killed (signal 9)".into(), after_s: None });
+    let died = observation(Outcome::ServerDied { reason: "killed by signal 9".into(), after_s: None });
     let diagnosis = diagnose(&equal(), &[&died]);
-    assert_eq!(diagnosis.causes[0].sentence, "the server ended by itself in 1 of 1 trial: killed (signal 9)");
+    assert_eq!(
+        diagnosis.causes[0].sentence,
+        "the server ended by itself in 1 of 1 trial: killed by signal 9"
+    );
     let mut sample = healthy();
     let kind = "dial tcp: connect: cannot assign requested address";
     sample.load.failed = BTreeMap::from([(kind.to_owned(), 7_000)]);

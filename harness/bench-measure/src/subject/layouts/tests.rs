@@ -20,7 +20,10 @@ fn crossed() -> Plan {
 fn by_block(plan: &Plan) -> BTreeMap<&str, Vec<u32>> {
     let mut drawn: BTreeMap<&str, BTreeMap<u32, u32>> = BTreeMap::new();
     for trial in &plan.trials {
-        let layout = trial.layout.unwrap();
+        let Some(layout) = trial.layout else {
+            assert_eq!(trial.server, "jsonrpsee-1652", "it alone is not built by a call of cargo: {trial:?}");
+            continue;
+        };
         let earlier = drawn.entry(&trial.server).or_default().insert(trial.block, layout);
         assert!(earlier.is_none_or(|earlier| earlier == layout), "{trial:?}");
     }

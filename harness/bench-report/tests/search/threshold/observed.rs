@@ -147,7 +147,7 @@ fn a_summary_has_counts_complaints_and_the_failing_trials() {
         ("actix", _) => window(300.0, 0),
         (_, 0..400) => window(300.0, 0),
         (_, 400..700) => window(3_010.0, 2),
-        _ => Outcome::ServerDied { reason: "killed (signal 9)".to_owned(), after_s: None },
+        _ => Outcome::ServerDied { reason: "killed by signal 9".to_owned(), after_s: None },
     });
     let summary = summary(&plan, &observations);
     assert_eq!((summary.left, summary.trials, summary.bad_to_fail), (0, observations.len(), 6));
