@@ -82,12 +82,6 @@ soak server *options:
 original *options:
     @{{bench}} run original {{options}}
 
-# Resume a run that was interrupted
-[group('measure')]
-[no-exit-message]
-resume run:
-    @{{bench}} run --resume {{run}}
-
 # Compare each server with itself at another commit: just gate --base-rev REV (--server NAME: that one alone). Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
 [group('measure')]
 [no-exit-message]
@@ -167,7 +161,7 @@ build-node:
     cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
 
 # Test the servers' other builds: with a handicap, with timed calls
-[group('develop')]
+[private]
 test-builds:
     {{cargo_test}} --exclude rpc-bench --exclude conformance --features handicap,calls --lib --test handicap --test calls -- handicap calls
 
@@ -199,12 +193,12 @@ cluster-test:
     cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1
 
 # Test the images of containers/ without a container engine: their stages build two servers once more
-[group('develop')]
+[private]
 test-images:
     {{cargo_test}} --test repository -- --ignored the_stages_build
 
 # Test axum-ajj, a server of a workspace of its own, which is built first: minutes once
-[group('develop')]
+[private]
 test-ajj:
     {{cargo}} test --workspace --test conformance ajj -- --ignored
 
@@ -227,18 +221,13 @@ test-built-ajj:
 test-node:
     @if test -x target/agave-node/release/agave-node; then cargo test --workspace --test conformance agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
 
-# Format the code
-[group('develop')]
-fmt:
-    cargo fmt --all
-
 # Clippy with warnings denied
-[group('develop')]
+[private]
 lint:
     {{cargo}} {{ if lints == "" { "clippy --workspace --all-targets -- --deny warnings" } else { "build --workspace --all-targets" } }}
 
 # Check the crates that are built here: licences, versions, sources, and advisories where their database can be reached
-[group('develop')]
+[private]
 [no-exit-message]
 deny:
     cargo deny --version 2>/dev/null | grep --quiet --line-regexp "cargo-deny 0.20.2" || CARGO_PROFILE_DEV_DEBUG=false cargo install --debug --locked --quiet cargo-deny@0.20.2

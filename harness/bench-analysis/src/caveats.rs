@@ -11,7 +11,7 @@ const MOST_ACTIVE: f64 = 0.9;
 /// Relative disagreement of server and tool about the number of requests that is more than requests under way explain.
 const MUCH_DISAGREEMENT: f64 = 0.02;
 
-/// How much dearer requests of the window's first half may be before the window is not steady.
+/// How much more CPU a request of the window's first half may take before the window is not steady.
 const MUCH_DEARER: f64 = 1.1;
 
 /// The least share of the requested rate that must have been sent.

@@ -133,8 +133,8 @@ impl Finding {
     /// For a table, where the figure is CPU time.
     pub fn cpu_words(&self) -> String {
         match self.verdict {
-            Verdict::Faster => "cheaper".to_owned(),
-            Verdict::Slower => "dearer".to_owned(),
+            Verdict::Faster => "less CPU".to_owned(),
+            Verdict::Slower => "more CPU".to_owned(),
             _ => self.words(),
         }
     }

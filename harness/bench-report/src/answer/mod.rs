@@ -89,7 +89,7 @@ fn table(answer: &Answer) -> String {
 
 fn bold_words(baseline: &str) -> String {
     format!(
-        "surely better than {baseline} ({baseline} itself: than all others), and no other is surely better."
+        "better than {baseline} beyond its interval ({baseline} itself: than all others), and no other is better than it."
     )
 }
 
@@ -171,7 +171,7 @@ fn notes(answer: &Answer) -> String {
         }),
         Some(format!("**Bold**: {}", bold_words(baseline))),
         cells.any(|(row, server)| row.one.is_none() && is_open(answer, row, server)).then(|| {
-            format!("**?**: not surely different from {baseline}, since their intervals overlap.")
+            format!("**?**: no difference from {baseline} was shown, since their intervals overlap.")
         }),
         answer.is_of_duets.then(|| {
             let p99 = if at_rate { ", and p99 at a rate," } else { "" };

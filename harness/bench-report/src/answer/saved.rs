@@ -31,9 +31,9 @@ fn said<'a>(answer: &Answer, rows: impl Iterator<Item = &'a AnswerRow>, is_first
             let margin = answer.margin * 100.0;
             return format!("no difference of {margin:.0} % or more was found for {requests}");
         } else if best.is_empty() {
-            return format!("no server is surely best for {requests}");
+            return format!("no server was shown to be best for {requests}");
         } else if best.contains(&answer.baseline) {
-            return format!("no server surely needs less than {baseline} for {requests}");
+            return format!("no server was shown to need less than {baseline} for {requests}");
         }
         let names = joined(best.iter().map(|server| &answer.servers[*server]), " or ");
         let saves = rows.iter().map(|row| {

@@ -110,13 +110,13 @@ fn a_run_is_compared_with_the_kept_ones_of_its_campaign_and_processor() {
         "{own}"
     );
     copy(dir.path(), "2026-01-03T000000Z-quick", actix_costs_more);
-    let dearer = said("2026-01-03T000000Z-quick");
-    assert!(dearer.contains("This run differs from 2 kept runs on this processor in "), "{dearer}");
+    let slower = said("2026-01-03T000000Z-quick");
+    assert!(slower.contains("This run differs from 2 kept runs on this processor in "), "{slower}");
     assert!(
-        dearer.contains("\n- CPU per request, side by side, getBlocks at 25, actix / legacy: "),
-        "{dearer}"
+        slower.contains("\n- CPU per request, side by side, getBlocks at 25, actix / legacy: "),
+        "{slower}"
     );
-    assert!(!dearer.contains("axum / legacy:"), "{dearer}");
+    assert!(!slower.contains("axum / legacy:"), "{slower}");
     copy(dir.path(), "2026-01-04T000000Z-quick", on_another_processor);
     let elsewhere = said("2026-01-04T000000Z-quick");
     assert!(!elsewhere.contains("on this processor"), "{elsewhere}");
