@@ -190,7 +190,10 @@ mod tests {
         assert_eq!(page.matches("<th></th>").count() + page.matches("<td></td>").count(), 1, "{page}");
         assert!(page.contains("<th><span class=\"unseen\">row</span></th>"), "{page}");
         let cells = html("| a |\n| - |\n| 4.68 ms [4.41 ms, 4.95 ms] |\n\na b\n", 0);
-        assert!(cells.contains("<span class=\"whole\">4.68 ms [4.41 ms, 4.95 ms]</span>"), "{cells}");
+        assert!(
+            cells.contains("<span class=\"whole\">4.68 ms <small>[4.41 ms, 4.95 ms]</small></span>"),
+            "{cells}"
+        );
         assert!(cells.contains("<p>a b</p>"), "{cells}");
     }
 }

@@ -65,12 +65,25 @@ pub fn assert_promtool_accepts(text: &str) {
         return;
     };
     let mut stdin = promtool.stdin.take().expect("it is piped");
-    stdin.write_all(text.as_bytes()).expect("promtool reads");
+    stdin.write_all(as_classic_text(text).as_bytes()).expect("promtool reads");
     drop(stdin);
     let output = promtool.wait_with_output().expect("promtool ends");
     let said =
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.trim().is_empty(), "{said}\n{text}");
+}
+
+/// The older text format, the only one that `promtool check metrics` reads: it names a counter's family with `_total`.
+fn as_classic_text(text: &str) -> String {
+    let counter = |line: &str| Some(line.strip_prefix("# TYPE ")?.strip_suffix(" counter")?.to_owned());
+    let counters: Vec<String> = text.lines().filter_map(counter).collect();
+    let line = |line: &str| match line.splitn(4, ' ').collect::<Vec<_>>()[..] {
+        ["#", kind, name, rest] if counters.iter().any(|counter| counter == name) => {
+            format!("# {kind} {name}_total {rest}\n")
+        }
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 impl Subject {

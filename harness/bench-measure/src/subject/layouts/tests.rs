@@ -35,7 +35,7 @@ fn each_block_draws_a_layout_for_each_server() {
     let plan = crossed();
     let layouts = plan.campaign.layouts.unwrap();
     let drawn = by_block(&plan);
-    assert_eq!(drawn.len(), plan.servers.len());
+    assert_eq!(drawn.len(), plan.servers.len() - 1, "all but jsonrpsee-1652");
     for (server, blocks) in &drawn {
         assert_eq!(blocks.len() as u32, plan.campaign.max_blocks + plan.campaign.extra_blocks());
         for turn in blocks.chunks_exact(layouts.count as usize) {
