@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix_web::web::{self, Bytes, Data};
@@ -38,12 +38,12 @@ struct Faults {
     /// Hold a lock that every request takes for so long before each answer
     #[arg(long, value_name = "N", default_value_t = 0)]
     lock_us: u64,
-    /// Answer nothing for so long, once
+    /// Answer nothing for so long, again and again
     #[arg(long, value_name = "N", default_value_t = 0)]
     stall_ms: u64,
-    /// The answers after which it does so
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    stall_after: u64,
+    /// The time from one such stall's begin to the next one's
+    #[arg(long, value_name = "N", default_value_t = 3_000)]
+    stall_every_ms: u64,
     /// Keep N bytes for ever with each answer
     #[arg(long, value_name = "N", default_value_t = 0)]
     leak_bytes: usize,
@@ -105,21 +105,19 @@ fn serve(context: Context, faults: Faults) -> Result<(), StartError> {
     })
 }
 
-/// Answers given so far, and until when none more is given.
+/// Answers given so far.
 #[derive(Debug, Default)]
-struct Answered(AtomicU64, Mutex<Option<Instant>>);
+struct Answered(AtomicU64);
 
-impl Answered {
-    /// Waits as long as the planted stall lasts, the thread with it.
-    fn stall(&self, faults: &Faults) {
-        if faults.stall_ms == 0 {
-            return;
-        }
-        let mut until = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.0.load(Ordering::Relaxed) >= faults.stall_after {
-            let until = *until.get_or_insert_with(|| Instant::now() + Duration::from_millis(faults.stall_ms));
-            std::thread::sleep(until.saturating_duration_since(Instant::now()));
-        }
+/// When the first request came: the first stall begins a whole period after it.
+static BEGIN: OnceLock<Instant> = OnceLock::new();
+
+/// Waits as long as a planted stall lasts, the thread with it.
+fn stall(faults: &Faults) {
+    let served_ms = BEGIN.get_or_init(Instant::now).elapsed().as_millis() as u64;
+    let into_period_ms = served_ms % faults.stall_every_ms.max(1);
+    if served_ms >= faults.stall_every_ms && into_period_ms < faults.stall_ms {
+        std::thread::sleep(Duration::from_millis(faults.stall_ms - into_period_ms));
     }
 }
 
@@ -138,7 +136,7 @@ async fn answer(
         let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         std::thread::sleep(Duration::from_micros(faults.lock_us));
     }
-    answered.stall(&faults);
+    stall(&faults);
     if faults.leak_bytes > 0 {
         Box::leak(vec![1_u8; faults.leak_bytes].into_boxed_slice());
     }

@@ -11,11 +11,11 @@ use crate::bench::{Bench, ended, program, stderr};
 /// A planted fault: flags, and what is said of it.
 type Fault = (&'static [&'static str], &'static str);
 
-/// After how many answers a service stalls. Where one number lies between two windows, another does not.
+/// A service stalls in each of its periods. Where the stalls of one lie between the windows, those of another do not.
 const STALLS: [Fault; 3] = [
-    (&["--stall-ms", "1000", "--stall-after", "700"], "the service answered nothing from "),
-    (&["--stall-ms", "1000", "--stall-after", "1500"], "the service answered nothing from "),
-    (&["--stall-ms", "1000", "--stall-after", "350"], "the service answered nothing from "),
+    (&["--stall-ms", "1000", "--stall-every-ms", "3100"], "the service answered nothing from "),
+    (&["--stall-ms", "1000", "--stall-every-ms", "2300"], "the service answered nothing from "),
+    (&["--stall-ms", "1000", "--stall-every-ms", "3700"], "the service answered nothing from "),
 ];
 
 /// A wait that is long beside what a busy machine takes to wake a thread.
