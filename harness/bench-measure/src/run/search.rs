@@ -23,9 +23,6 @@ pub(super) trait Runnable: Searches<Rule: Rule<Found: Display>> + DeserializeOwn
     /// What is shown at the start, when this many searches have not ended.
     fn announce(&self, left: usize) -> String;
 
-    /// Removes from a sample what its report does not need. Whether the load tool's raw output may go, too.
-    fn shorten(&self, trial: &Trial, has_passed: bool, sample: &mut Sample) -> bool;
-
     /// What is wrong with a trial that did not pass, with its figures.
     fn wrong(&self, observation: &Observation) -> String;
 }
@@ -47,10 +44,12 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
     while let Some(next) = schedule.next() {
         let trial = searches.trial(next);
         view.running.set_message(head(&trial));
-        let mut observation = bench.run(&trial)?;
-        let has_passed = searches.judgement(&observation).passed() == Some(true);
-        bench.keep(&mut observation, |sample| searches.shorten(&trial, has_passed, sample))?;
+        let observation = bench.run(&trial)?;
         let judgement = searches.judgement(&observation);
+        if judgement.passed() == Some(true) {
+            folder.forget_tool_output(&trial)?;
+        }
+        folder.append(&observation)?;
         schedule.take(judgement);
         view.line(&format!("{}  {}", head(&trial), shown(&searches, &observation, judgement)));
         let search = &schedule.searches()[next.search];

@@ -12,8 +12,8 @@ use bench_analysis::interleaved_searches::NextTrial;
 use bench_analysis::search::Judgement;
 use bench_analysis::slo::{Goal, Missed, RateBound, RateLimit, Rules, Search, SloPlan, SloSearched};
 use bench_model::config::{Campaign, Server, Slo};
-use bench_model::observation::{Observation, Outcome, Sample};
-use bench_model::plan::{Plan, Trial};
+use bench_model::observation::{Observation, Outcome};
+use bench_model::plan::Plan;
 use bench_model::results::{CEILINGS, RunFolder, SLO, SLO_PLAN, pretty};
 use bench_system::probe::host;
 
@@ -71,18 +71,6 @@ impl Runnable for SloPlan {
         format!(
             "slo: {left} searches from {from} requests/s up with {tool}, at most {most_trials} trials each"
         )
-    }
-
-    /// Of a trial that met the level, and of a short one, the figures are enough; of any other everything is kept.
-    fn shorten(&self, trial: &Trial, has_passed: bool, sample: &mut Sample) -> bool {
-        let is_short = trial.window_ms.is_some_and(|window_ms| window_ms < self.slo.final_trial_ms);
-        if has_passed || is_short {
-            sample.load.series.clear();
-        }
-        if has_passed {
-            sample.resources.clear();
-        }
-        has_passed || is_short
     }
 
     fn wrong(&self, observation: &Observation) -> String {

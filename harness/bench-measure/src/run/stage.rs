@@ -12,7 +12,7 @@ use crate::subject::{self, Subject};
 use bench_analysis::{Comparisons, Observed};
 use bench_model::config::Server;
 use bench_model::load::toolchain::Tools;
-use bench_model::observation::{Observation, Outcome, Sample};
+use bench_model::observation::Observation;
 use bench_model::plan::{Plan, Trial};
 use bench_model::provenance::programs;
 use bench_model::results::{ENVIRONMENT, RunFolder, pretty};
@@ -169,17 +169,6 @@ impl<'a> Stage<'a> {
 }
 
 impl Bench<'_> {
-    /// Writes an observation down. `shorten` removes from a completed trial's sample what its report does not need, and
-    /// says whether what its tools printed may go, too.
-    pub fn keep(&self, kept: &mut Observation, shorten: impl FnOnce(&mut Sample) -> bool) -> Result<()> {
-        if let Outcome::Completed(sample) = &mut kept.outcome
-            && shorten(sample)
-        {
-            self.folder.forget_tool_output(&kept.trial)?;
-        }
-        self.folder.append(kept)
-    }
-
     /// Runs trials, group by group, and records each observation before the next group begins.
     pub fn run_all(
         &self,

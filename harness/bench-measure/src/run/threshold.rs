@@ -12,8 +12,8 @@ use bench_analysis::threshold::{Bound, Limit, SearchPlan, Searched, read};
 use bench_analysis::{TriedRemedy, tried_remedies};
 use bench_model::config::{Campaign, Placement, Server, Threshold, Tuning};
 use bench_model::load::Client;
-use bench_model::observation::{Observation, Sample};
-use bench_model::plan::{Plan, Trial};
+use bench_model::observation::Observation;
+use bench_model::plan::Plan;
 use bench_model::results::{REMEDIED, RunFolder, SEARCHES, THRESHOLD, pretty};
 use bench_system::probe::host;
 
@@ -126,15 +126,6 @@ impl Runnable for SearchPlan {
             "threshold: {left} {searches} among {from} to {most} connections, beginning at {begin}, of at most \
              {most_trials} trials each"
         )
-    }
-
-    /// Of a trial that passed the figures are enough; of any other everything is kept.
-    fn shorten(&self, _: &Trial, has_passed: bool, sample: &mut Sample) -> bool {
-        if has_passed {
-            sample.load.quantiles.clear();
-            sample.resources.clear();
-        }
-        has_passed
     }
 
     fn wrong(&self, observation: &Observation) -> String {

@@ -108,6 +108,7 @@ fn campaign(flags: &[&str], campaign: &str) -> Option<(Bench, Output)> {
     );
     let output = ended(bench.command(&["run", "planted"]).env("RPC_LOAD", program("rpc-load")));
     bench.nothing_is_left_running();
+    assert!(bench.path("results").exists(), "{}", stderr(&output));
     Some((bench, output))
 }
 
@@ -153,6 +154,6 @@ fn a_stall_a_lock_and_a_leak_are_named_first_by_a_campaign() {
 #[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_stall_a_lock_and_a_leak_are_named_first_by_a_search_for_a_rate() {
     is_named(&STALLS, |flags| searched(flags, 400, 800));
-    is_named(&[LOCK], |flags| searched(flags, 20, 160));
+    is_named(&[LOCK], |flags| searched(flags, 50, 160));
     is_named(&[LEAK], |flags| searched(flags, 200, 400));
 }
