@@ -1,6 +1,7 @@
 //! A configuration folder of a test's own, the harness run on it, and a look at what is left running.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -19,6 +20,24 @@ pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How long a trial's load is on. Most tests wait for it, and what they test shows in any window.
 pub const WINDOWS: &str = "warmup_ms = 250\nwindow_ms = 600\ntimeout_ms = 1000";
+
+/// The environment of the tests' campaigns, whatever other processes do.
+pub const ENVIRONMENT: &str = "[environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n\
+    max_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n";
+
+/// The same, of a service that has nothing of ours.
+pub const ANY_LOAD: &str = "[environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n";
+
+/// The entry of a server that takes our servers' flags, with these, too.
+pub fn entry(name: &str, program: &Path, flags: &[&str]) -> String {
+    let flags: String = flags.iter().map(|flag| format!(", {flag:?}")).collect();
+    format!(
+        "[[server]]\nname = \"{name}\"\ntitle = \"{name} of a test\"\nprogram = {program:?}\n\
+         args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \
+         \"{{accounts}}\", \"--slots\", \"{{slots}}\"{flags}]\n\
+         ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
+    )
+}
 
 /// The kernel counts full listen queues of the whole machine: tests that fill one, and those for which none may be
 /// full, take turns.
@@ -103,13 +122,8 @@ impl Bench {
             let file = format!("server-{name}");
             let linked = root.join(&file);
             symlink(program(&file), &linked).unwrap();
-            let answer = if name == "control" { r#", "--answer-to", "{request}""# } else { "" };
-            servers.push_str(&format!(
-                "[[server]]\nname = \"{name}\"\ntitle = \"{name} of a test\"\nprogram = {linked:?}\n\
-                 args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \
-                 \"{{accounts}}\", \"--slots\", \"{{slots}}\"{answer}]\n\
-                 ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
-            ));
+            let answer = if name == "control" { &["--answer-to", "{request}"][..] } else { &[] };
+            servers.push_str(&entry(name, &linked, answer));
         }
         let shipped = &ConfigDir::of_repository().0;
         fs::copy(shipped.join("workloads/getBalance.toml"), root.join("workloads/getBalance.toml")).unwrap();
@@ -120,9 +134,7 @@ impl Bench {
             &format!(
                 "why = \"a test\"\nservers = [\"actix\", \"control\"]\nbaseline = \"control\"\nceiling \
                  = \"control\"\nworkloads = [\"getBalance\"]\n\
-                 connections = [3]\nmax_blocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\n{WINDOWS}\n\
-                 [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
-                 = \"100%\"\nmax_steal = \"100%\"\n"
+                 connections = [3]\nmax_blocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\n{WINDOWS}\n{ENVIRONMENT}"
             ),
         );
         Some(bench)
@@ -163,6 +175,12 @@ impl Bench {
         let link = self.path("faulty-actix");
         symlink(programs().join("examples/faulty-actix"), &link).unwrap();
         link
+    }
+
+    /// Adds the server with planted faults, `faulty`, to those that are known.
+    pub fn add_faulty(&self, flags: &[&str]) {
+        let known = fs::read_to_string(self.path("servers.toml")).unwrap();
+        self.write("servers.toml", &(known + &entry("faulty", &self.link_faulty(), flags)));
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -312,6 +330,30 @@ pub fn ended(command: &mut Command) -> Output {
         output = command.output().unwrap();
     }
     output
+}
+
+/// A server that a test started itself, and where it is; killed with the test.
+pub struct Started {
+    pub child: Child,
+    pub url: String,
+}
+
+impl Started {
+    /// Waits for its ready line.
+    pub fn new(program: PathBuf, args: &[&str]) -> Self {
+        let mut child = Command::new(program).args(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        Self { child, url: format!("http://{}/", ready["addr"].as_str().unwrap()) }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// A harness that was started; killed where a test ends early.

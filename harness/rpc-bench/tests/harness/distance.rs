@@ -51,14 +51,3 @@ fn check(sample: &Value) {
     // Both sides' connections are counted.
     assert!(number("/network/passive_opens") >= 3.0 && number("/network/active_opens") >= 3.0, "{sample}");
 }
-
-#[test]
-fn a_network_that_makes_no_sense_is_named_in_one_line() {
-    let Some(bench) = Bench::new(1) else { return };
-    bench.replace("campaigns/tiny.toml", "[environment]", "[environment]\nnetwork = { delay_ms = -1 }");
-    let output = bench.run(&["run", "tiny"]);
-    assert_eq!(output.status.code(), Some(2));
-    let said = stderr(&output);
-    assert!(said.contains("tiny.toml") && said.contains("network.delay_ms"), "{said}");
-    assert_eq!(said.trim().lines().count(), 1, "{said}");
-}

@@ -6,7 +6,7 @@ use std::path::Path;
 use bench_model::config::ConfigDir;
 use serde_json::Value;
 
-use crate::bench::{Bench, program, stderr};
+use crate::bench::{Bench, entry, program, stderr};
 
 /// Requests a second of the duets.
 const RATE: u64 = 100;
@@ -14,21 +14,14 @@ const RATE: u64 = 100;
 /// One server under three names. Under one of them it keeps its thread busy for a millisecond in each request.
 fn with_a_planted_difference() -> Option<Bench> {
     let bench = Bench::new(1)?;
-    let program = bench.path("server-actix");
-    let entry = |(name, more): (&str, &str)| {
-        format!(
-            "[[server]]\nname = \"{name}\"\ntitle = \"a test\"\nprogram = {program:?}\n\
-             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \
-             \"--slots\", \"{{slots}}\"{more}]\n\
-             ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
-        )
-    };
-    let entries = [("plain", ""), ("same", ""), ("slow", ", \"--walk-ns-per-slot\", \"20000\"")].map(entry);
+    let walk = ["--walk-ns-per-slot", "20000"];
+    let servers = [("plain", &[][..]), ("same", &[]), ("slow", &walk)];
+    let entries = servers.map(|(name, flags)| entry(name, &bench.path("server-actix"), flags));
     bench.write("servers.toml", &entries.concat());
     let shipped = Path::new(&ConfigDir::of_repository().0).join("workloads/getBlocks.toml");
     fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
     let duets = format!(
-        "[duets]\nconnections = 3\nrate = {RATE}\nmax_blocks = 5\nprecision = \"1%\"\nwarmup_ms = 100\nwindow_ms = \
+        "[duets]\nconnections = 3\nrate = {RATE}\nmax_blocks = 3\nprecision = \"1%\"\nwarmup_ms = 100\nwindow_ms = \
          500\n[environment]"
     );
     for (from, to) in [
@@ -50,7 +43,7 @@ fn a_planted_difference_is_seen_at_a_rate_and_none_of_a_server_with_itself() {
     bench.nothing_is_left_running();
     let at_rate: Vec<Value> = bench.observations_in("duets");
     let at_rate: Vec<&Value> = at_rate.iter().filter(|trial| trial["rate"] == RATE).collect();
-    assert_eq!(at_rate.len(), 20, "five blocks of two pairs");
+    assert_eq!(at_rate.len(), 12, "three blocks of two pairs");
     for trial in at_rate {
         let open = &trial["outcome"]["load"]["open"];
         assert_eq!((&trial["tool"], &open["requested_rate"]), (&"rpc-load".into(), &(RATE as f64).into()));

@@ -4,7 +4,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use bench_measure::client::Connection;
@@ -108,17 +107,12 @@ fn runs_its_campaign(name: &str) {
 }
 
 #[test]
-fn the_example_in_go_answers_and_is_measured() {
-    let Some(entry) = example("go-server", "go") else { return };
-    answers_what_was_recorded(&entry);
-    runs_its_campaign("go-server");
-}
-
-#[test]
-fn the_example_in_python_answers_and_is_measured() {
-    let Some(entry) = example("python-server", "python3") else { return };
-    answers_what_was_recorded(&entry);
-    runs_its_campaign("python-server");
+fn each_example_answers_and_is_measured() {
+    for (name, tool) in [("go-server", "go"), ("python-server", "python3")] {
+        let Some(entry) = example(name, tool) else { continue };
+        answers_what_was_recorded(&entry);
+        runs_its_campaign(name);
+    }
 }
 
 /// A server of any API: its workload states the answer, and the ceiling gives that.
@@ -142,20 +136,6 @@ fn the_ceiling_gives_the_answer_that_a_workload_states() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
 }
 
-#[test]
-fn a_users_own_servers_are_found_and_no_name_stands_twice() {
-    let Some(bench) = Bench::new(1) else { return };
-    bench.write("servers.local.toml", "[[server]]\nname = \"own\"\nlike = \"actix\"\ntitle = \"a user's\"\n");
-    bench.replace("campaigns/tiny.toml", "servers = [\"actix\"", "servers = [\"own\"");
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    bench.replace("servers.local.toml", "\"own\"", "\"actix\"");
-    let output = bench.run(&["run", "tiny"]);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("servers.toml:2 and ") && said.contains("servers.local.toml:2"), "{said}");
-}
-
 /// Who has a workload with a mistake in it can still run campaigns that do without it.
 #[test]
 fn a_mistake_in_one_workload_stops_only_those_who_use_it() {
@@ -167,36 +147,4 @@ fn a_mistake_in_one_workload_stops_only_those_who_use_it() {
     let output = bench.run(&["run", "tiny"]);
     let said = stderr(&output);
     assert!(output.status.code() == Some(2) && said.contains("broken.toml:1: field body"), "{said}");
-}
-
-/// Of a build that fails the reason stands in the one line of the error.
-#[test]
-fn a_failed_build_says_why() {
-    let Some(bench) = Bench::new(1) else { return };
-    let build = "build = [\"sh\", \"-c\", \"echo 'error: no such field' >&2; echo done >&2; exit 1\"]\nready";
-    let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
-    bench.write("servers.toml", &servers.replacen("ready", build, 1));
-    let output = bench.run(&["run", "tiny"]);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    let last = said.lines().last().unwrap();
-    assert!(
-        last.contains("server actix: its build failed") && last.ends_with(": error: no such field"),
-        "{said}"
-    );
-}
-
-/// Programs of the harness that are installed somewhere find their load tool there.
-#[test]
-fn an_installed_harness_finds_the_load_tool_next_to_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let harness = folder.path().join("rpc-bench");
-    fs::copy(env!("CARGO_BIN_EXE_rpc-bench"), &harness).unwrap();
-    fs::copy(crate::bench::program("rpc-load"), folder.path().join("rpc-load")).unwrap();
-    let mut command = Command::new(&harness);
-    command.args(["tools", "rpc-load"]).current_dir(folder.path()).env_remove("RPC_LOAD");
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let there = fs::canonicalize(folder.path()).unwrap().join("rpc-load");
-    assert!(said.contains(there.to_str().unwrap()), "{said}{}", stderr(&output));
 }

@@ -5,11 +5,15 @@ use std::fs;
 use crate::bench::{Bench, kill, stderr, until};
 
 #[test]
-fn a_server_that_is_killed_is_an_observation() {
+fn a_load_tool_and_a_server_that_are_killed_are_observations() {
     let Some(bench) = Bench::new(2) else { return };
     let harness = bench.start(&["run", "tiny"]);
-    until("the first trial ends", || (!bench.observations().is_empty()).then_some(()));
-    until("a load is on", || bench.running("bombardier").first().copied());
+    let load_after = |trials: usize| {
+        until("a trial ends", || (bench.observations().len() == trials).then_some(()));
+        until("a load is on", || bench.running("bombardier").first().copied())
+    };
+    kill(load_after(1), libc::SIGKILL);
+    load_after(2);
     let server = [bench.running("server-actix"), bench.running("server-control")].concat();
     server.iter().for_each(|pid| kill(*pid, libc::SIGKILL));
     let code = harness.exit_code();
@@ -19,7 +23,9 @@ fn a_server_that_is_killed_is_an_observation() {
     bench.nothing_is_left_running();
     let outcomes = bench.outcomes();
     assert_eq!(outcomes.len(), 4, "the run went on");
-    assert_eq!(outcomes.iter().filter(|kind| *kind == "completed").count(), 3);
+    assert_eq!(outcomes.iter().filter(|kind| *kind == "completed").count(), 2);
+    let failed = bench.observations().into_iter().find(|o| o["outcome"]["kind"] == "tool_failed").unwrap();
+    assert!(failed["outcome"]["reason"].as_str().unwrap().contains("killed by signal 9"));
     let died = bench.observations().into_iter().find(|o| o["outcome"]["kind"] == "server_died").unwrap();
     assert_eq!(died["outcome"]["reason"], "killed by signal 9");
     assert!(bench.report().contains("server died: killed by signal 9"));
@@ -81,20 +87,6 @@ fn duets_come_before_a_sweep_and_are_resumed_after_ctrl_c() {
 }
 
 #[test]
-fn a_load_tool_that_is_killed_is_an_observation() {
-    let Some(bench) = Bench::new(2) else { return };
-    let harness = bench.start(&["run", "tiny"]);
-    until("the first trial ends", || (!bench.observations().is_empty()).then_some(()));
-    let tool = until("a load is on", || bench.running("bombardier").first().copied());
-    kill(tool, libc::SIGKILL);
-    assert_eq!(harness.exit_code(), Some(1));
-    bench.nothing_is_left_running();
-    let failed = bench.observations().into_iter().find(|o| o["outcome"]["kind"] == "tool_failed").unwrap();
-    assert!(failed["outcome"]["reason"].as_str().unwrap().contains("killed by signal 9"));
-    assert_eq!(bench.outcomes().iter().filter(|kind| *kind == "completed").count(), 3);
-}
-
-#[test]
 fn ctrl_c_keeps_what_was_measured_and_resume_completes_it() {
     let Some(bench) = Bench::new(2) else { return };
     let harness = bench.start(&["run", "tiny"]);
@@ -116,16 +108,6 @@ fn ctrl_c_keeps_what_was_measured_and_resume_completes_it() {
     let numbers: Vec<u64> = all.iter().map(|o| o["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [1, 2, 3, 4]);
     assert!(bench.report().contains("Nothing: all 4 trials that ran"));
-}
-
-#[test]
-fn a_harness_that_is_killed_takes_its_children_along() {
-    let Some(bench) = Bench::new(2) else { return };
-    let harness = bench.start(&["run", "tiny"]);
-    until("a load is on", || bench.running("bombardier").first().copied());
-    harness.signal(libc::SIGKILL);
-    harness.exit_code();
-    bench.nothing_is_left_running();
 }
 
 #[test]

@@ -42,47 +42,6 @@ fn a_run_has_one_writer_until_that_is_killed() {
     bench.packs();
 }
 
-#[test]
-fn observations_that_no_run_writes_are_named() {
-    let Some(bench) = Bench::new(1) else { return };
-    assert!(bench.run(&["run", "tiny"]).status.success());
-    let folder = bench.folder();
-    let (run, path) = (folder.to_str().unwrap(), folder.join("observations.ndjson"));
-    assert!(bench.run(&["check", run]).status.success());
-    let text = fs::read_to_string(&path).unwrap();
-    let first = text.lines().next().unwrap();
-    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
-        let mut value = serde_json::from_str(first).unwrap();
-        change(&mut value);
-        text.replacen(first, &value.to_string(), 1)
-    };
-    let cases = [
-        (format!("{text}{first}\n"), "observations.ndjson:3: field number: trial 1 stands on line 1 as well"),
-        (changed(&|line| line["block"] = 0.into()), "observations.ndjson:1: field block: is 0"),
-        (
-            changed(&|line| line["outcome"]["load"]["latency_us"]["p99"] = (-5).into()),
-            "observations.ndjson:1: field outcome.load.latency_us.p99: is -5",
-        ),
-    ];
-    for (rubbish, words) in cases {
-        fs::write(&path, rubbish).unwrap();
-        let said = refuses(&bench, &["check", run], &[words]);
-        assert_eq!(said.lines().count(), 1, "{said}");
-    }
-}
-
-#[test]
-fn a_folder_with_a_report_of_its_own_is_not_packed() {
-    let Some(bench) = Bench::new(1) else { return };
-    let folder = bench.path("s");
-    fs::create_dir_all(folder.join("work/tool-output")).unwrap();
-    let files = ["report.md", "work/summary.json", "work/__init__.py", "work/tool-output/0001-b1-a"];
-    files.iter().for_each(|file| fs::write(folder.join(file), "").unwrap());
-    let said = refuses(&bench, &["pack", folder.to_str().unwrap()], &["can't pack", "plan.json"]);
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(files.iter().all(|file| folder.join(file).is_file()));
-}
-
 /// A file system in memory of a few megabytes. Unmounted when it goes.
 struct SmallDisk<'a>(&'a Path);
 

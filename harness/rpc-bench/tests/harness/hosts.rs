@@ -7,7 +7,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, ended, stderr};
+use crate::bench::{Bench, ENVIRONMENT, ended, stderr};
 
 /// The launcher's arguments after its program.
 const ARGS: &str = r#""{rank}", "{agent}", "agent", "--plan", "{plan}", "--rank", "{rank}", "--ranks", "{n}", "--start-at", "{start_at}", "--out", "{out}""#;
@@ -30,9 +30,7 @@ fn three_hosts(head: &str, fault: &str) -> Option<Bench> {
             "why = \"a test\"\nservers = [\"actix\", \"control\"]\nceiling = \"control\"\nworkloads = \
              [\"getBalance\"]\nmax_blocks = 1\n\
              max_extra_blocks = 0\nseed = 1\nwarmup_ms = 100\nwindow_ms = 1000\ntimeout_ms = \
-             2000\n{head}\n[environment]\n\
-             tuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal \
-             = \"100%\"\n"
+             2000\n{head}\n{ENVIRONMENT}"
         ),
     );
     Some(bench)

@@ -33,79 +33,37 @@ fn names_that_do_not_exist() {
     refuses(&bench, &["run", "--resume", "nope"], &["nope is no results folder"]);
     refuses(&bench, &["run", "tiny", "--fast"], &["--fast"]);
     refuses(&bench, &["fly"], &["fly"]);
+    refuses(&bench, &["why", "actix", "actix", "getBalance"], &["actix is given twice"]);
     assert!(!bench.path("results").exists(), "nothing was begun");
 }
 
 #[test]
 fn rubbish_in_configuration_files() {
+    let (campaign, workload, servers) = ("campaigns/tiny.toml", "workloads/getBalance.toml", "servers.toml");
     let cases = [
+        (campaign, "[3]", "[\"three\"]", &["tiny.toml:", "connections"][..]),
+        (campaign, "connections = [3]", "connections = [59999]", &["holds at most"]),
+        (campaign, "max_foreign_cpu = \"100%\"", "max_foreign_cpu = \"101%\"", &["max_foreign_cpu"]),
+        (campaign, "max_foreign_cpu = \"100%\"", "max_foreign_cpu = 3", &["max_foreign_cpu"]),
+        (campaign, "max_steal", "network = { delay_ms = -1 }\nmax_steal", &["network.delay_ms"]),
+        (workload, "body = '{", "body = '{{", &["getBalance.toml", "field body"]),
+        (workload, "\"method\": \"getBalance\"", "\"m\": 1", &["getBalance.toml", "has no method"]),
         (
-            "campaigns/tiny.toml",
-            "connections = [3]",
-            "connections = [\"three\"]",
-            &["tiny.toml:", "connections"][..],
-        ),
-        ("campaigns/tiny.toml", "servers = [\"actix\"", "servers = [\"nobody\"", &["no server \"nobody\""]),
-        ("campaigns/tiny.toml", "connections = [3]", "connections = [59999]", &["holds at most"]),
-        ("workloads/getBalance.toml", "body = '{", "body = '{{", &["getBalance.toml", "field body"]),
-        (
-            "workloads/getBalance.toml",
-            "\"method\": \"getBalance\"",
-            "\"m\": 1",
-            &["getBalance.toml", "has no method"],
-        ),
-        (
-            "workloads/getBalance.toml",
+            workload,
             "getBalance\", \"params\": [",
             "getBalance\", \"params\": [1,",
             &["answers it with an error"],
         ),
+        (servers, "ready", "open_files = 10\nready", &["field open_files: 10 is out"]),
+        (servers, "ready", "open_files = 2147483000\nready", &["is more than this user can give"]),
         (
-            "workloads/getBalance.toml",
-            "expected = \"ledger\"",
-            "expected = \"guess\"",
-            &["getBalance.toml:", "expected"],
-        ),
-        ("servers.toml", "{listen}", "{lisen}", &["servers.toml", "unknown placeholder {lisen}"]),
-        ("servers.toml", "name = \"actix\"", "name = \"ac tix\"", &["servers.toml", "field name"]),
-        ("servers.toml", "ready = {", "ready = 7 #", &["servers.toml:", "ready"]),
-        (
-            "servers.toml",
-            "name = \"control\"",
-            "name = \"actix\"",
-            &["servers.toml", "\"actix\"", "stands twice"],
-        ),
-        (
-            "servers.toml",
-            "ready",
-            "open_files = 10\nready",
-            &["servers.toml: server \"actix\": field open_files: 10 is out"],
-        ),
-        (
-            "servers.toml",
-            "ready",
-            "open_files = 1000000000000000000\nready",
-            &["servers.toml: server \"actix\": field open_files", "give 32 to"],
-        ),
-        (
-            "servers.toml",
-            "ready",
-            "open_files = 2147483000\nready",
-            &["server actix: field open_files: 2147483000 is more than this user can give"],
-        ),
-        (
-            "servers.toml",
+            servers,
             "/server-control\"",
             "/nothing\"",
             &["server control: there is no", "/nothing; was it built?"],
         ),
         // A build that makes no program is known when it has ended.
-        (
-            "servers.toml",
-            "/server-actix\"\n",
-            "/nothing\"\nbuild = [\"true\"]\n",
-            &["server actix: there is no", "/nothing; was it built?"],
-        ),
+        (servers, "/server-actix\"\n", "/nothing\"\nbuild = [\"true\"]\n", &["/nothing; was it built?"]),
     ];
     for (file, from, to, holds) in cases {
         let Some(bench) = Bench::new(1) else { return };

@@ -2,15 +2,13 @@
 //! already. Our actix server, started by a script with a node's arguments, stands for the node.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec};
 
-use crate::bench::{Bench, stderr};
+use crate::bench::{Bench, Started, stderr};
 
 /// The ledger of the tests' campaign.
 const LEDGER: SeededSpec = SeededSpec { accounts: 50, slots: 50, seed: 1 };
@@ -137,41 +135,17 @@ fn a_node_of_another_version_is_held_to_that_version() {
     }
 }
 
-/// A server that the test started itself, and its URL; killed with the test.
-struct Started(Child, String);
-
-impl Started {
-    /// Actix with this ledger.
-    fn actix(bench: &Bench, slots: &str, seed: &str) -> Self {
-        Self::on(bench, "127.0.0.1:0", slots, seed)
-    }
-
-    fn on(bench: &Bench, listen: &str, slots: &str, seed: &str) -> Self {
-        let child = Command::new(bench.path("server-actix"))
-            .args(["--listen", listen, "--accounts", "50", "--slots", slots, "--seed", seed])
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut started = Self(child.unwrap(), String::new());
-        let mut line = String::new();
-        BufReader::new(started.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        started.1 = format!("http://{}/", ready["addr"].as_str().unwrap());
-        started
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Actix that runs already, with this ledger.
+fn started(bench: &Bench, listen: &str, slots: &str, seed: &str) -> Started {
+    let args = ["--listen", listen, "--accounts", "50", "--slots", slots, "--seed", seed];
+    Started::new(bench.path("server-actix"), &args)
 }
 
 #[test]
 fn a_node_that_runs_already_is_measured_and_left_running() {
     let Some(bench) = bench("@entry@") else { return };
-    let mut started = Started::actix(&bench, "90", "1");
-    let url = started.1.clone();
+    let mut started = started(&bench, "127.0.0.1:0", "90", "1");
+    let url = started.url.clone();
     let entry = format!("ready = {{ running = {{ url = {url:?} }} }}\nholds = [\"getBalance\"]");
     bench.replace("servers.toml", "@entry@", &entry);
 
@@ -182,7 +156,7 @@ fn a_node_that_runs_already_is_measured_and_left_running() {
     let completed = outcomes(&bench, "node").remove(0);
     assert_eq!(completed["kind"], "completed");
     assert!(completed["server_cpu"]["user_s"].as_f64().unwrap() > 0.0, "{completed}");
-    assert!(started.0.try_wait().unwrap().is_none(), "it was not ended");
+    assert!(started.child.try_wait().unwrap().is_none(), "it was not ended");
     assert!(bench.report().contains(&format!("# runs already, at {url}")), "{}", bench.report());
 
     drop(started);
@@ -198,9 +172,9 @@ fn a_node_that_runs_already_is_measured_and_left_running() {
 #[test]
 fn a_target_is_measured_without_any_server_of_the_campaign() {
     let Some(bench) = Bench::new(2) else { return };
-    let started = Started::actix(&bench, "50", "1");
+    let started = started(&bench, "127.0.0.1:0", "50", "1");
     bench.replace("campaigns/tiny.toml", "\nseed = 1", "\nprecision = \"1%\"\nseed = 1");
-    let output = bench.run(&["run", "tiny", "--target", &started.1]);
+    let output = bench.run(&["run", "tiny", "--target", &started.url]);
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("target: at most 3 connections at one time and 22 s of load in all"), "{said}");
@@ -210,7 +184,7 @@ fn a_target_is_measured_without_any_server_of_the_campaign() {
     assert!(measured[0]["server_cpu"]["user_s"].as_f64().unwrap() > 0.0, "{measured:?}");
     let report = bench.report();
     let config = bench.dir.path().display();
-    let whole = format!("The whole run: `just bench-all tiny --config {config} --target {}`.", started.1);
+    let whole = format!("The whole run: `just bench-all tiny --config {config} --target {}`.", started.url);
     for part in ["target ran already, at http", "at most 3 connections", whole.as_str()] {
         assert!(report.contains(part), "{part:?} is not in {report}");
     }
@@ -220,34 +194,12 @@ fn a_target_is_measured_without_any_server_of_the_campaign() {
 #[test]
 fn a_target_with_another_ledger_is_its_own_reference() {
     let Some(bench) = Bench::new(1) else { return };
-    let started = Started::actix(&bench, "50", "2");
-    let output = bench.run(&["run", "tiny", "--target", &started.1]);
+    let started = started(&bench, "127.0.0.1:0", "50", "2");
+    let output = bench.run(&["run", "tiny", "--target", &started.url]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stderr(&output).contains("target: answers getBalance otherwise"), "{}", stderr(&output));
     assert_eq!(outcomes(&bench, "target")[0]["kind"], "completed");
     assert!(bench.report().contains("own answer, given twice"), "{}", bench.report());
-}
-
-#[test]
-fn the_process_of_a_target_on_ipv6_is_found_too() {
-    let Some(bench) = Bench::new(1) else { return };
-    if TcpListener::bind("[::1]:0").is_err() {
-        eprintln!("SKIPPED: this machine has no IPv6");
-        return;
-    }
-    let started = Started::on(&bench, "[::1]:0", "50", "1");
-    let output = bench.run(&["run", "tiny", "--target", &started.1]);
-    let said = stderr(&output);
-    assert!(output.status.success(), "{said}");
-    assert!(!said.contains("unknown"), "{said}");
-    let measured = outcomes(&bench, "target").remove(0);
-    assert_eq!(measured["kind"], "completed", "{measured}");
-    assert!(
-        measured["server_cpu"].is_object() && measured["server_peak_memory_bytes"].is_u64(),
-        "{measured}"
-    );
-    assert!(measured["means"]["alone_us"].is_number(), "{measured}");
-    assert!(!bench.report().contains("Its CPU time, memory and open files are unknown"));
 }
 
 #[test]
@@ -260,8 +212,8 @@ fn a_target_is_refused_that_is_not_ones_own_or_gets_too_much() {
     refuse(&["http://192.0.2.1:8899"], &["server target: ", "is not on loopback", "--i-own-this-target"]);
     refuse(&["ftp://127.0.0.1:1"], &["--target", "is not of the form http://HOST:PORT"]);
     refuse(&["http://127.0.0.1:1"], &["server target: ", "no connection; start the service first"]);
-    let started = Started::actix(&bench, "50", "1");
-    let url = started.1.as_str();
+    let started = started(&bench, "127.0.0.1:0", "50", "1");
+    let url = started.url.as_str();
     refuse(&[url, "--max-connections", "2"], &["more than the bound of 2", "--max-connections 3"]);
     refuse(&[url, "--max-seconds", "5"], &["more than the bound of 5 s", "--max-seconds 11"]);
 }

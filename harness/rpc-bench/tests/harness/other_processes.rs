@@ -62,29 +62,3 @@ fn a_trial_with_a_busy_process_is_invalid_and_says_so() {
         assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
     }
 }
-
-#[test]
-fn a_campaign_may_allow_other_processes() {
-    let Some(bench) = Bench::new(1) else { return };
-    let _busy = Busy::on_every_processor();
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let report = bench.report();
-    assert!(!report.contains("another process used the CPU"), "{report}");
-}
-
-#[test]
-fn a_share_that_is_none_is_one_line() {
-    let Some(bench) = Bench::new(1) else { return };
-    for wrong in ["\"101%\"", "\"0%\"", "\"off\"", "3"] {
-        bench.replace("campaigns/tiny.toml", "\"100%\"", wrong);
-        let output = bench.run(&["run", "tiny"]);
-        assert_eq!(output.status.code(), Some(2), "{wrong}");
-        assert!(stderr(&output).contains("max_foreign_cpu"), "{wrong}: {}", stderr(&output));
-        bench.replace(
-            "campaigns/tiny.toml",
-            &format!("max_foreign_cpu = {wrong}"),
-            "max_foreign_cpu = \"100%\"",
-        );
-    }
-}

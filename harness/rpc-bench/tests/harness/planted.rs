@@ -1,12 +1,9 @@
 //! A stall, a lock that all requests take, and memory that grows, planted in a service: each is named in the first two
 //! lines of the terminal and of the report, whichever verb measures it.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 
-use serde_json::Value;
-
-use crate::bench::{Bench, ended, program, stderr};
+use crate::bench::{Bench, ENVIRONMENT, Started, ended, program, stderr};
 
 /// A planted fault: flags, and what is said of it.
 type Fault = (&'static [&'static str], &'static str);
@@ -25,29 +22,6 @@ const LEAK: Fault = (&["--leak-bytes", "65536"], "the service's memory grows thr
 
 const METHOD: [&str; 4] =
     ["--method", "getBalance", "--params", "[\"4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ\"]"];
-
-/// The faulty server, running by itself.
-struct Running(Child, String);
-
-impl Running {
-    fn start(bench: &Bench, flags: &[&str]) -> Self {
-        let mut command = Command::new(bench.path("faulty-actix"));
-        command.args(["--listen", "127.0.0.1:0", "--accounts", "50", "--slots", "50"]).args(flags);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        let url = format!("http://{}/", ready["addr"].as_str().unwrap());
-        Self(child, url)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// The first two lines of the terminal and of the report.
 fn first_lines(bench: &Bench, output: &Output) -> [String; 2] {
@@ -73,12 +47,13 @@ fn is_named(faults: &[Fault], measure: impl Fn(&[&str]) -> Option<(Bench, Output
     panic!("{said}");
 }
 
-fn tried(flags: &[&str]) -> Option<(Bench, Output)> {
+/// Tried for some seconds, several of which a stall needs that comes seldom.
+fn tried(seconds: &str, flags: &[&str]) -> Option<(Bench, Output)> {
     let bench = Bench::new(1)?;
-    bench.link_faulty();
-    let service = Running::start(&bench, flags);
-    let limits = ["--seconds", "12", "--max-foreign-cpu", "100%", "--max-steal", "100%"];
-    let mut command = bench.command(&[&["try", &service.1], &METHOD[..], &limits].concat());
+    let fixed = ["--listen", "127.0.0.1:0", "--accounts", "50", "--slots", "50"];
+    let service = Started::new(bench.link_faulty(), &[&fixed[..], flags].concat());
+    let limits = ["--seconds", seconds, "--max-foreign-cpu", "100%", "--max-steal", "100%"];
+    let mut command = bench.command(&[&["try", &service.url], &METHOD[..], &limits].concat());
     let output = command.env("RPC_LOAD", program("rpc-load")).output().unwrap();
     Some((bench, output))
 }
@@ -86,24 +61,12 @@ fn tried(flags: &[&str]) -> Option<(Bench, Output)> {
 /// A campaign of this text on the faulty server, started by the harness.
 fn campaign(flags: &[&str], campaign: &str) -> Option<(Bench, Output)> {
     let bench = Bench::new(1)?;
-    let program_path = bench.link_faulty();
-    let flags: String = flags.iter().map(|flag| format!(", {flag:?}")).collect();
-    let known = std::fs::read_to_string(bench.path("servers.toml")).unwrap();
-    bench.write(
-        "servers.toml",
-        &format!(
-            "{known}[[server]]\nname = \"faulty\"\ntitle = \"a test\"\nprogram = {program_path:?}\n\
-             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \
-             \"--slots\", \"{{slots}}\"{flags}]\n\
-             ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
-        ),
-    );
+    bench.add_faulty(flags);
     bench.write(
         "campaigns/planted.toml",
         &format!(
-            "why = \"a test\"\nworkloads = [\"getBalance\"]\nseed = 1\nwarmup_ms = 150\n{campaign}\n[environment]\n\
-             tuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \
-             \"100%\"\n"
+            "why = \"a test\"\nworkloads = [\"getBalance\"]\nseed = 1\nwarmup_ms = 150\n{campaign}\n\
+             {ENVIRONMENT}"
         ),
     );
     let output = ended(bench.command(&["run", "planted"]).env("RPC_LOAD", program("rpc-load")));
@@ -134,13 +97,13 @@ fn searched(flags: &[&str], from: u32, most: u32) -> Option<(Bench, Output)> {
 
 #[test]
 fn a_stall_is_named_first_by_try() {
-    is_named(&STALLS, tried);
+    is_named(&STALLS, |flags| tried("12", flags));
 }
 
 #[test]
 fn a_lock_and_a_leak_are_named_first_by_try() {
-    is_named(&[LOCK], tried);
-    is_named(&[LEAK], tried);
+    is_named(&[LOCK], |flags| tried("6", flags));
+    is_named(&[LEAK], |flags| tried("6", flags));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rcgen::{CertificateParams, DnType, KeyPair};
 
-use crate::bench::{Bench, PATIENCE, program, stderr};
+use crate::bench::{ANY_LOAD, Bench, PATIENCE, program, stderr};
 use crate::own_service::holds_none_of;
 
 const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/harness/service.py");
@@ -53,8 +53,7 @@ fn bench(campaign: &str) -> Option<Bench> {
         &format!(
             "why = \"a test\"\nservers = [\"service\"]\nworkloads = [\"own\"]\ntool = \"rpc-load\"\nconnections = \
              [2]\nmax_blocks = 1\n\
-             max_extra_blocks = 0\nseed = 1\nwarmup_ms = 250\nwindow_ms = 600\ntimeout_ms = 2000\n{campaign}\n\
-             [environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"
+             max_extra_blocks = 0\nseed = 1\nwarmup_ms = 250\nwindow_ms = 600\ntimeout_ms = 2000\n{campaign}\n{ANY_LOAD}"
         ),
     );
     Some(bench)

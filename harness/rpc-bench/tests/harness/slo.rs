@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, stderr};
+use crate::bench::{Bench, ENVIRONMENT, stderr};
 
 /// What the server can answer at most, in requests a second.
 const CAPACITY: u64 = 500;
@@ -13,8 +13,6 @@ const CAPACITY: u64 = 500;
 const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"faulty\", \"control\"]\nceiling = \"control\"\nworkloads = \
     [\"getBalance\"]\nconnections = []\nseed = 1\n\
     warmup_ms = 150\nwindow_ms = 500\ntimeout_ms = 3000\n\
-    [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
-    = \"100%\"\nmax_steal = \"100%\"\n\
     [slo]\np99_ms = 500\nshortfall = \"50%\"\ntool = \"vegeta\"\nconnections = 10\nfrom = 200\nmost = 3200\nwidth \
     = \"30%\"\n\
     initial_trial_ms = 500\nfinal_trial_ms = 1000\nduration_sum_ms = 1000\nmost_trials = 25\n";
@@ -24,18 +22,8 @@ fn small() -> Option<Bench> {
     if !bench.link_vegeta() {
         return None;
     }
-    bench.write("campaigns/rate.toml", CAMPAIGN);
-    let program = bench.link_faulty();
-    let known = fs::read_to_string(bench.path("servers.toml")).unwrap();
-    bench.write(
-        "servers.toml",
-        &format!(
-            "{known}[[server]]\nname = \"faulty\"\ntitle = \"a test\"\nprogram = {program:?}\n\
-             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \
-             \"--slots\", \"{{slots}}\", \"--threads\", \"1\", \"--sleep-us\", \"2000\"]\n\
-             ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
-        ),
-    );
+    bench.write("campaigns/rate.toml", &format!("{CAMPAIGN}{ENVIRONMENT}"));
+    bench.add_faulty(&["--threads", "1", "--sleep-us", "2000"]);
     Some(bench)
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tool;
 
-use crate::bench::{Bench, kill, stderr, until};
+use crate::bench::{Bench, stderr};
 
 const RAMP: &str =
     "ramp = [{ users = 8, seconds = 2 }, { users = 8, seconds = 2 }, { users = 2, seconds = 2 }]";
@@ -151,38 +151,4 @@ fn an_error_of_null_is_none_to_users() {
     assert_eq!(load["failed"], serde_json::json!({}), "{load}");
     // As many as 8 users send in 3 s: one that stops at an answer begins again at once, without a pause.
     assert!((9..=24).contains(&load["succeeded"].as_u64().unwrap()), "{load}");
-}
-
-#[test]
-fn a_k6_that_is_killed_gives_no_figure() {
-    let Some(bench) = small() else { return };
-    bench.replace("campaigns/small.toml", "[\"http\", \"websocket\"]", "[\"websocket\"]");
-    bench.replace("campaigns/small.toml", "\"50%\"", "\"100%\"");
-    bench.replace("campaigns/small.toml", "window_ms = 3000", "window_ms = 6000");
-    let log = fs::File::create(bench.path("log")).unwrap();
-    let mut harness = bench.command(&["run", "small"]);
-    harness.env("K6", bench.path("k6")).stdout(log.try_clone().unwrap()).stderr(log);
-    let mut harness = harness.spawn().unwrap();
-    until("the folder is there", || bench.path("results").is_dir().then_some(()));
-    let is_on = |name: &String| name.ends_with(".k6.stderr");
-    until("the window is on", || {
-        let has_run = fs::read_dir(bench.path("results")).unwrap().count() == 1;
-        (has_run && tool_output(&bench).iter().any(is_on)).then_some(())
-    });
-    let pid = until("k6 runs", || bench.running("k6").first().copied());
-    kill(pid, libc::SIGKILL);
-    let code = until("the harness ends", || harness.try_wait().unwrap()).code();
-    let said = fs::read_to_string(bench.path("log")).unwrap();
-    assert_eq!(code, Some(1), "{said}");
-    bench.nothing_is_left_running();
-    let observations = bench.observations();
-    assert_eq!(observations.len(), 1);
-    assert_eq!(observations[0]["outcome"]["kind"], "tool_failed", "{observations:?}");
-    let reason = observations[0]["outcome"]["reason"].as_str().unwrap();
-    assert!(reason.starts_with("k6: killed by signal 9"), "{reason}");
-    let report = bench.report();
-    assert!(report.contains("load tool failed: k6: killed by signal 9"), "{report}");
-    let row = report.lines().find(|line| line.contains("| over WebSocket ")).unwrap();
-    assert_eq!(row.split('|').filter(|cell| cell.trim() == "-").count(), 11, "no figure: {row}");
-    assert!(!bench.run(&["check"]).status.success());
 }

@@ -8,22 +8,24 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, stderr, until};
+use crate::bench::{Bench, ENVIRONMENT, stderr, until};
 
 /// Files that the server may open; some of them are its own.
 const FILES: u32 = 60;
 
-const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed \
+const FIELDS: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed \
     = 1\n\
     warmup_ms = 150\nwindow_ms = 600\ntimeout_ms = 500\nconnect_ms = 1000\n\
-    [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
-    = \"100%\"\nmax_steal = \"100%\"\n\
     [threshold]\nfrom = 8\nmost = 64\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 25\n";
+
+fn campaign() -> String {
+    format!("{FIELDS}{ENVIRONMENT}")
+}
 
 /// A campaign that only searches, and whose server starts under a limit of open files.
 fn small() -> Option<Bench> {
     let bench = Bench::new(1)?;
-    bench.write("campaigns/search.toml", CAMPAIGN);
+    bench.write("campaigns/search.toml", &campaign());
     let program = format!("{:?}", bench.path("server-actix"));
     bench.replace("servers.toml", &format!("program = {program}"), "program = \"/bin/sh\"");
     let limited = format!("args = [\"-c\", 'ulimit -n {FILES}; exec \"$0\" \"$@\"', {program}, \"--listen\"");
@@ -122,7 +124,7 @@ fn a_remedy_that_helps_is_searched_with_again() {
     let Some(bench) = Bench::new(1) else { return };
     // A request that another test held up for half a second is not to be late, and one late trial of six changes
     // no verdict.
-    let campaign = CAMPAIGN
+    let campaign = campaign()
         .replace("window_ms = 600\ntimeout_ms = 500", "window_ms = 1100\ntimeout_ms = 1000")
         .replace("\nseed = 1\n", "\nseed = 1\nremedy_trials = 6\n")
         .replace("from = 8", "from = 32");
@@ -190,7 +192,7 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
 fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold() {
     let Some(bench) = Bench::new(1) else { return };
     // On a busy machine trials at 16 may fail by chance, so that 25 do not reach 64.
-    bench.write("campaigns/search.toml", &CAMPAIGN.replace("most_trials = 25", "most_trials = 75"));
+    bench.write("campaigns/search.toml", &campaign().replace("most_trials = 25", "most_trials = 75"));
     let program = bench.link_faulty();
     let healthy = format!("program = {:?}", bench.path("server-actix"));
     bench.replace("servers.toml", &healthy, &format!("program = {program:?}"));
@@ -228,7 +230,7 @@ fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold(
 #[test]
 fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
     let Some(bench) = Bench::new(1) else { return };
-    bench.write("campaigns/search.toml", CAMPAIGN);
+    bench.write("campaigns/search.toml", &campaign());
     // A load tool that makes fewer connections than requested.
     let (tool, real) = (bench.path("bombardier"), bench.path("bombardier-real"));
     fs::rename(&tool, &real).unwrap();

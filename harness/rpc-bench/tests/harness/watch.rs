@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bench_measure::client::agent;
 use bench_system::probe::host::on_path;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, PATIENCE, Running, until};
+use crate::bench::{Bench, PATIENCE, Running, entry, until};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
@@ -100,12 +99,6 @@ impl Watch {
         values.filter(|value: &f64| value.is_finite()).collect()
     }
 
-    /// Waits until an expression has a value, which must be this one.
-    fn comes_to(&self, expression: &str, expected: f64) {
-        let value = until(expression, || self.values(expression).first().copied());
-        assert_eq!(value, expected, "{expression}");
-    }
-
     /// Ends it as Ctrl-C does; Prometheus ends with it.
     fn end(self) {
         self.harness.signal(libc::SIGINT);
@@ -130,15 +123,8 @@ impl Watch {
 /// needs it.
 fn watched_bench() -> Option<Bench> {
     let bench = Bench::new(2)?;
-    let program = bench.link_timed_axum();
     let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
-    let axum = format!(
-        "[[server]]\nname = \"axum\"\ntitle = \"axum of a test\"\nprogram = {program:?}\n\
-         args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--metrics-calls\", \"--accounts\", \
-         \"{{accounts}}\", \"--slots\", \"{{slots}}\"]\n\
-         ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
-    );
-    bench.write("servers.toml", &format!("{servers}{axum}"));
+    bench.write("servers.toml", &(servers + &entry("axum", &bench.link_timed_axum(), &["--metrics-calls"])));
     bench.replace("campaigns/tiny.toml", "\"actix\"", "\"axum\"");
     // Prometheus reads its lists of targets every five seconds, however often they change.
     bench.replace("campaigns/tiny.toml", "window_ms = 600", "window_ms = 12000");
@@ -202,98 +188,4 @@ fn a_missing_prometheus_is_named_with_how_to_get_it() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.lines().count() == 1 && said.contains("apt-get install prometheus"), "{said}");
-}
-
-/// A server that is killed where a test ends early.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-#[test]
-fn prometheus_counts_what_the_server_counts_to_the_request() {
-    if !has_prometheus() {
-        return;
-    }
-    let Some(bench) = watched_bench() else { return };
-    let watch = Watch::start(&bench);
-    let (_server, send) = counted_server(&bench);
-    (0..57).for_each(|_| send("getHealth"));
-    (0..5).for_each(|_| send("getBalance"));
-    (0..3).for_each(|_| send("nope"));
-    let of = |metric: &str, labels: &str| format!("{metric}{{server=\"counted\"{labels}}}");
-    let count = "rpc_server_call_duration_seconds_count";
-    let counts = [
-        (of("rpc_requests_total", ""), 62.0),
-        (of("rpc_errors_total", ""), 5.0),
-        (of(count, ",rpc_method=\"getHealth\",outcome=\"ok\""), 57.0),
-        (of(count, ",rpc_method=\"getBalance\",outcome=\"error\""), 5.0),
-        (of(count, ",rpc_method=\"_OTHER\",outcome=\"error\""), 3.0),
-        (format!("sum({})", of("rpc_server_call_duration_seconds_bucket", ",le=\"+Inf\"")), 65.0),
-    ];
-    for (expression, expected) in counts {
-        watch.comes_to(&expression, expected);
-    }
-}
-
-/// A server whose calls are timed, in the list of targets; and what sends it a call.
-fn counted_server(bench: &Bench) -> (Server, impl Fn(&str)) {
-    let mut child = Command::new(bench.path("server-axum"))
-        .args(["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--metrics-calls", "--accounts", "4"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let server = Server(child);
-    let ready: Value = serde_json::from_str(&line).unwrap();
-    let list = json!([{ "targets": [ready["metrics"]], "labels": { "server": "counted" } }]);
-    fs::write(bench.path("watched/targets/servers.json"), list.to_string()).unwrap();
-    let url = format!("http://{}/", ready["addr"].as_str().unwrap());
-    let send = move |method: &str| {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method }).to_string();
-        let post = agent(ANSWER_WITHIN).post(&url);
-        assert_eq!(post.header("content-type", "application/json").send(body).unwrap().status(), 200);
-    };
-    (server, send)
-}
-
-#[test]
-fn k6_sends_its_own_samples_to_the_watching_prometheus() {
-    if !has_prometheus() {
-        return;
-    }
-    let Some(bench) = crate::stages::small() else { return };
-    bench.replace("campaigns/small.toml", "[\"http\", \"websocket\"]", "[\"http\"]");
-    let watch = Watch::start(&bench);
-    let output = bench
-        .command(&["run", "small"])
-        .env("K6", bench.path("k6"))
-        .env("K6_PROMETHEUS_RW_SERVER_URL", format!("http://{}/api/v1/write", watch.addr))
-        .env("K6_PROMETHEUS_RW_TREND_STATS", "p(99),max")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let observations = bench.observations();
-    let [observation] = observations.as_slice() else { panic!("{observations:?}") };
-    let outcome = &observation["outcome"];
-    let kept = |path: &str| {
-        outcome.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {outcome}"))
-    };
-    // k6 has ended; its series end some time after it.
-    let sent = |series: &str| watch.values(&format!("last_over_time({series}[1h])"));
-    assert_eq!(sent("k6_http_reqs_total"), [kept("/load/succeeded")]);
-    assert_eq!(sent("k6_data_received_total"), [kept("/load/bytes_read")]);
-    // The harness has microseconds, k6 sends seconds; and k6 interpolates percentiles, so its p99 is not above the
-    // longest.
-    let (longest, p99) = (sent("k6_rpc_latency_max"), sent("k6_rpc_latency_p99"));
-    let ([longest], [p99]) = (longest.as_slice(), p99.as_slice()) else { panic!("{longest:?} {p99:?}") };
-    assert!((longest * 1e6 - kept("/load/latency_us/max")).abs() <= 1.0, "{longest} s: {outcome}");
-    assert!(kept("/load/latency_us/p50") <= p99 * 1e6 && p99 <= longest, "{p99} s: {outcome}");
-    watch.end();
-    bench.nothing_is_left_running();
 }

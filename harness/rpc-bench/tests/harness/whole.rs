@@ -1,7 +1,6 @@
 //! A run from its campaign to its report.
 
 use std::fs;
-use std::process::{Command, Stdio};
 
 use crate::bench::{Bench, stderr};
 
@@ -12,6 +11,11 @@ fn a_campaign_runs_to_its_report() {
     assert!(output.status.success(), "{}", stderr(&output));
     bench.nothing_is_left_running();
     assert_eq!(bench.outcomes(), ["completed", "completed"]);
+    let report = bench.report();
+    let checked = "answer to 1 request before and 1 after each window was the true one; under load, answers were \
+        counted by status and time, and their content was not compared.";
+    assert!(report.contains("Everything works") && report.contains(checked), "{report}");
+    assert!(report.contains("nothing is compared") && !report.contains("inconclusive"), "{report}");
     let folder = bench.folder();
     for name in [
         "campaign.toml",
@@ -59,9 +63,18 @@ fn a_campaign_runs_to_its_report() {
 }
 
 #[test]
-fn the_report_has_what_a_reader_needs() {
+fn the_report_has_what_a_reader_needs_and_progress_is_plain_lines_without_a_terminal() {
     let Some(bench) = Bench::new(2) else { return };
-    assert!(bench.run(&["run", "tiny"]).status.success());
+    let output = bench.run(&["run", "tiny"]);
+    let said = stderr(&output);
+    assert!(output.status.success() && !said.contains('\x1b'), "{said}");
+    let written: Vec<&str> =
+        said.lines().filter(|line| line.starts_with("tiny: ") || line.starts_with('[')).collect();
+    assert_eq!(written.len(), LINES.len(), "{said}");
+    for (line, start) in written.iter().zip(LINES) {
+        assert!(line.starts_with(start), "{line}");
+        assert!(!line.starts_with('[') || line.ends_with(" left"), "{line}");
+    }
     let report = bench.report();
     for needed in [
         "## Headline",
@@ -109,31 +122,6 @@ fn the_first_screen_comes_before_what_completes_it() {
     assert!(whole.contains("8 trials were measured"), "{said}");
 }
 
-#[test]
-fn one_block_compares_nothing() {
-    let Some(bench) = Bench::new(1) else { return };
-    assert!(bench.run(&["run", "tiny"]).status.success());
-    let report = bench.report();
-    let checked = "answer to 1 request before and 1 after each window was the true one; under load, answers were \
-        counted by status and time, and their content was not compared.";
-    assert!(report.contains("Everything works") && report.contains(checked), "{report}");
-    assert!(report.contains("nothing is compared"), "{report}");
-    assert!(!report.contains("inconclusive"), "{report}");
-}
-
-#[test]
-fn a_server_without_a_ready_line_is_taken_by_its_port() {
-    let Some(bench) = Bench::new(1) else { return };
-    bench.replace(
-        "servers.toml",
-        r#"{ line = { addr = "/addr", metrics = "/metrics" } }"#,
-        "{ connect = {} }",
-    );
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(bench.observations().iter().all(|o| o["outcome"]["server_requests"].is_null()));
-}
-
 /// A start of each line that a run of two blocks writes where standard error is no terminal, in their order.
 const LINES: [&str; 6] = [
     "tiny: 4 of 4 trials to run, about ",
@@ -143,48 +131,3 @@ const LINES: [&str; 6] = [
     "[3/4] block 2  ",
     "[4/4] block 2  ",
 ];
-
-#[test]
-fn without_a_terminal_progress_is_plain_lines() {
-    let Some(bench) = Bench::new(2) else { return };
-    let output = bench.run(&["run", "tiny"]);
-    let said = stderr(&output);
-    assert!(output.status.success() && !said.contains('\x1b'), "{said}");
-    let written: Vec<&str> =
-        said.lines().filter(|line| line.starts_with("tiny: ") || line.starts_with('[')).collect();
-    assert_eq!(written.len(), LINES.len(), "{said}");
-    for (line, start) in written.iter().zip(LINES) {
-        assert!(line.starts_with(start), "{line}");
-        assert!(!line.starts_with('[') || line.ends_with(" left"), "{line}");
-    }
-}
-
-/// In a terminal of 40 columns, made by util-linux' `script`.
-#[test]
-fn a_terminal_shows_what_runs_and_what_is_next() {
-    let Some(bench) = Bench::new(2) else { return };
-    let run = bench.command(&["run", "tiny"]);
-    let words = std::iter::once(run.get_program()).chain(run.get_args());
-    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
-    let mut terminal = Command::new("script");
-    let command = format!("stty cols 40 rows 24; exec {}", words.join(" "));
-    terminal.args(["--quiet", "--return", "--command", &command]).arg(bench.path("typescript"));
-    terminal.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
-    let Ok(output) = terminal.stdin(Stdio::null()).output() else {
-        eprintln!("SKIPPED: this machine has no `script`");
-        return;
-    };
-    let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{shown}");
-    for part in [
-        "0/4 about ",
-        "now:  block 1: ",
-        "next: the end of tiny",
-        "getBalance at 3: requests/s over control",
-        "  actix ",
-        "[4/4] block 2  ",
-    ] {
-        assert!(shown.contains(part), "{part:?} is not in {shown}");
-    }
-    assert!(!shown.contains("tiny: requests/s over control"), "{shown}");
-}

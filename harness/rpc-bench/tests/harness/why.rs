@@ -22,12 +22,3 @@ fn instructions_of_two_servers_stand_side_by_side() {
     assert!(counts[1] > 1_000.0 && counts[0] > counts[1], "{table}");
     assert!(table.contains("| all others "), "{table}");
 }
-
-#[test]
-fn a_server_is_not_compared_with_itself() {
-    let Some(bench) = Bench::new(1) else { return };
-    let output = bench.run(&["why", "actix", "actix", "getBalance"]);
-    let said = stderr(&output);
-    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-    assert!(said.contains("actix is given twice"), "{said}");
-}

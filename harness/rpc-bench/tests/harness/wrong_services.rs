@@ -1,12 +1,9 @@
 //! Services with one planted fault each: it is named in the first two lines of the terminal and of the report, whatever
 //! measures the service, and the exit code is 1 where answers were wrong or the service ended.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 
-use serde_json::Value;
-
-use crate::bench::{Bench, ended, program, stderr};
+use crate::bench::{ANY_LOAD, Bench, Started, ended, program, stderr};
 
 /// Each fault, what names it, and the exit code.
 const FAULTS: [(&str, &str, i32); 6] = [
@@ -20,29 +17,6 @@ const FAULTS: [(&str, &str, i32); 6] = [
 
 const WORKLOAD: &str = "why = \"a test\"\nbody = '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}'\nexpected = { result = \
     \"right\" }\n";
-
-const QUIET: &str = "[environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n";
-
-/// The service as a process of its own, which nobody started for the harness.
-struct Service(Child, String);
-
-impl Service {
-    fn start(fault: &str) -> Self {
-        let mut command = Command::new(program("examples/planted"));
-        let mut child = command.arg(fault).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        Self(child, format!("http://{}/", ready["addr"].as_str().unwrap()))
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Whether both first screens begin with what names a fault.
 fn is_named(bench: &Bench, output: &Output, (fault, name, code): (&str, &str, i32), by: &str) {
@@ -73,7 +47,7 @@ fn campaign(fault: &str, table: &str) -> Option<Bench> {
     bench.write("workloads/m.toml", WORKLOAD);
     let head = "why = \"a test\"\nservers = [\"planted\"]\nworkloads = [\"m\"]\nseed = 1\nwarmup_ms = 200\nwindow_ms = \
         800\ntimeout_ms = 1000\ntool = \"rpc-load\"\n";
-    bench.write("campaigns/tiny.toml", &format!("{head}{table}{QUIET}"));
+    bench.write("campaigns/tiny.toml", &format!("{head}{table}{ANY_LOAD}"));
     Some(bench)
 }
 
@@ -81,8 +55,8 @@ fn campaign(fault: &str, table: &str) -> Option<Bench> {
 fn a_planted_fault_is_named_first_by_try() {
     for planted in FAULTS {
         let Some(bench) = Bench::new(1) else { return };
-        let service = Service::start(planted.0);
-        let fixed = ["try", &service.1, "--method", "m", "--result", "\"right\"", "--connections", "4"];
+        let service = Started::new(program("examples/planted"), &[planted.0]);
+        let fixed = ["try", &service.url, "--method", "m", "--result", "\"right\"", "--connections", "4"];
         let limits = ["--seconds", "5", "--max-foreign-cpu", "100%", "--max-steal", "100%"];
         let output = run(&bench, &[&fixed[..], &limits].concat());
         is_named(&bench, &output, planted, "try");
