@@ -193,6 +193,19 @@ fn rubbish_in_stages_is_named() {
     );
 }
 
+#[test]
+fn a_network_is_refused_where_it_would_not_be_made() {
+    let network = "[environment]\nnetwork = { delay_ms = 1 }\n";
+    for (name, table) in
+        [("threshold", "[threshold]"), ("slo", "[slo]"), ("stages", "[stages]"), ("quick", "[duets]")]
+    {
+        assert_campaign_refused(
+            name,
+            &[("[environment]\n", network, "field network"), ("[environment]\n", network, table)],
+        );
+    }
+}
+
 /// The same for bounds.
 #[test]
 fn rubbish_in_a_bound_is_named() {

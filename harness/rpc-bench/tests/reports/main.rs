@@ -7,8 +7,6 @@ mod all_runs;
 mod answer;
 mod charts;
 mod curves;
-mod distance;
-mod gateway_curves;
 mod hosts;
 mod kept;
 mod mixes;

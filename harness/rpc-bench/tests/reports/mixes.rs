@@ -74,17 +74,6 @@ fn a_seed_decides_the_questions_and_ids_count_up() {
 }
 
 #[test]
-fn a_plain_workload_asks_its_one_request_to_the_letter() {
-    let workload = shipped("getBalance");
-    let state = State::new(Ledger::seeded(&LEDGER));
-    let truth = workload.truth(&LEDGER).unwrap();
-    for request in draw(&workload, 3) {
-        assert_eq!(request.body, workload.body().unwrap());
-        assert_eq!(request.truth(&state).unwrap(), truth);
-    }
-}
-
-#[test]
 fn requests_have_their_shares() {
     let workload = shipped("everything");
     let requests = draw(&workload, DRAWS);
@@ -229,24 +218,4 @@ fn a_ledger_that_is_too_short_is_named() {
     assert!(line.starts_with(named) && line.lines().count() == 1, "{line}");
     let line = format!("{:#}", shipped("getBlocks100k").truth(&LEDGER).unwrap_err());
     assert!(line.contains("workload getBlocks100k: field needs_slots") && line.contains("1500"), "{line}");
-}
-
-#[test]
-fn parameters_that_the_ledger_refuses_are_named() {
-    let wrong =
-        mix(r#"[{"weight":1,"method":"getHealth"},{"weight":1,"method":"getSlot","params":"[1,2]"}]"#);
-    let requests = Arc::new(wrong.requests(&LEDGER).unwrap());
-    let error = requests.known(&State::new(Ledger::seeded(&LEDGER)), 1).unwrap_err();
-    let line = format!("{error:#}");
-    assert!(line.starts_with("[[request]] 2: the ledger answers it with an error"), "{line}");
-    assert_eq!(line.lines().count(), 1, "{line}");
-}
-
-#[test]
-fn a_hundred_thousand_slots_fit_their_ledger() {
-    let ledger = SeededSpec { accounts: 1, slots: 100_000, seed: 1 };
-    let truth = shipped("getBlocks100k").truth(&ledger).unwrap();
-    let slots = truth.answer().unwrap()["result"].as_array().unwrap();
-    assert!((94_000..96_000).contains(&slots.len()), "{}", slots.len());
-    assert_eq!(slots.last().unwrap(), 99_999);
 }

@@ -198,29 +198,6 @@ fn without_a_reference_the_ratios_are_absolute() {
 }
 
 #[test]
-fn swapping_the_runs_turns_every_verdict_round() {
-    let (a, b) = (usual("a", 7), run("b", 8, 0.003, only("actix", 1.1)));
-    let (there, back) = (compared(&a, &b), compared(&b, &a));
-    for (there, back) in [(&there.absolute, &back.absolute), (&there.relative, &back.relative)] {
-        for (there, back) in there.iter().zip(back) {
-            for ((_, there), (_, back)) in there.findings().into_iter().zip(back.findings()) {
-                let (there, back) = (there.unwrap(), back.unwrap());
-                let turned = match there.verdict {
-                    Verdict::Faster => Verdict::Slower,
-                    Verdict::Slower => Verdict::Faster,
-                    same => same,
-                };
-                assert_eq!(back.verdict, turned);
-                let ((low, high), (back_low, _)) =
-                    (there.ratio.interval.unwrap(), back.ratio.interval.unwrap());
-                assert!((back_low * high - 1.0).abs() < 1e-9 && low < high);
-            }
-        }
-    }
-    assert_eq!(of(&there.relative, "actix").cpu.unwrap().verdict, Verdict::Faster);
-}
-
-#[test]
 fn what_noise_hides_is_inconclusive() {
     let noisy = |name, seed| run(name, seed, 0.1, |_| 1.0);
     let (code, said, _) = called(&noisy("a", 9), &noisy("b", 10));

@@ -1,7 +1,5 @@
-//! What reports say of transports, gateways, batches, sizes of answers, head-of-line blocking and held connections: the
-//! shipped campaigns on synthetic samples with a known truth.
-
-mod batches;
+//! What reports say of head-of-line blocking and of held connections: the shipped campaigns on synthetic samples with a
+//! known truth; and which campaigns are refused.
 
 use std::path::Path;
 
@@ -9,7 +7,7 @@ use bench_measure::run;
 use bench_model::config::ConfigDir;
 use bench_model::load::sample_details::{Connects, Details, MethodLatency};
 use bench_model::load::{Latency, LoadTool};
-use bench_model::observation::{Observation, Sample, UpstreamUse};
+use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{Plan, Trial, trials_at};
 use bench_model::results::RunFolder;
 use bench_model::transport::Transport;
@@ -94,11 +92,6 @@ fn row(text: &str, first: &[&str]) -> Vec<String> {
     found[0][1..].to_vec()
 }
 
-fn header(text: &str) -> Vec<String> {
-    let line = text.lines().find(|line| line.starts_with('|')).unwrap();
-    cells(line)[1..].to_vec()
-}
-
 /// What differs from block to block, by a percent at most.
 fn wobble(trial: &Trial) -> f64 {
     1.0 + 0.002 * f64::from(trial.block % 5)
@@ -115,87 +108,6 @@ fn at_rate(trial: &Trial, cpu_us: f64, us: f64) -> Sample {
     sample.load.latency_us = all(us);
     sample.load.open = Some(observed::at_rate(rate, 1.0, us));
     sample
-}
-
-#[test]
-fn websocket_is_compared_with_http_on_all_cores_and_on_one() {
-    let (run, report, _dir) = reported("websocket", |plan, trial| {
-        // Half of HTTP's CPU on one core, and nine tenths of it on all.
-        let share = match (is_websocket(plan, trial), trial.beside.is_some()) {
-            (false, _) => 1.0,
-            (true, true) => 0.5,
-            (true, false) => 0.9,
-        };
-        let mut sample = sample(10_000.0, 40.0 * share * wobble(trial));
-        sample.load.latency_us.p99 = if is_websocket(plan, trial) { 500.0 } else { 1_000.0 };
-        sample
-    });
-    let table = section(&report, "WebSocket over HTTP");
-    let actix = row(table, &["getBalance", "actix-web", "over WebSocket"]);
-    assert!(actix[4].starts_with("0.900 [") && actix[7].starts_with("500 µs ["), "{actix:?}");
-    assert!(actix[8].starts_with("0.50 ["), "{actix:?}");
-    let http = row(table, &["getBalance", "actix-web", "over HTTP"]);
-    assert_eq!((http[4].as_str(), http[8].as_str()), ("-", "-"), "what ratios are over has none");
-    assert_eq!(
-        table.lines().filter(|line| line.starts_with("| ")).count(),
-        2 + 16,
-        "a row for each: {table}"
-    );
-    let on_one_core = &run.duets.as_ref().unwrap().summary.comparisons;
-    assert_eq!(on_one_core.len(), 8, "the same pairs");
-    for pair in on_one_core {
-        assert!((pair.cpu.ratio.value - 0.5).abs() < 0.01, "{pair:?}");
-    }
-}
-
-#[test]
-fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
-    let (_, report, _dir) = reported("gateway", |_, trial| {
-        let us = match trial.server.as_str() {
-            // The machine is slow in the first two blocks: what a gateway adds is the same.
-            "actix-transport-http" => {
-                if trial.block <= 2 {
-                    5_100.0
-                } else {
-                    100.0
-                }
-            }
-            "actix-transport-websocket" => 80.0,
-            "gateway-http-transport-http" => {
-                if trial.block <= 2 {
-                    5_250.0
-                } else {
-                    250.0
-                }
-            }
-            "gateway-ws-transport-http" => 90.0,
-            "gateway-ws-transport-websocket" => 130.0,
-            _ => 50.0,
-        };
-        let mut sample = at_rate(trial, 30.0 * wobble(trial), us);
-        if trial.server.starts_with("gateway") {
-            let used = f64::from(trial.rate.unwrap()) * 12.0 / 1e6;
-            let cpu = CpuTime { user_s: used, system_s: 0.0 };
-            sample.upstream = Some(UpstreamUse { cpu, peak_memory_bytes: Some(10 << 20) });
-        }
-        sample
-    });
-    let table = section(&report, "What a gateway adds");
-    let of = |transport: &str, server: &str| row(table, &[transport, server, "1,000 requests/s"]);
-    let direct = of("over HTTP", "actix-web");
-    assert_eq!((direct[4].as_str(), direct[8].as_str()), ("-", "-"));
-    let http = of("over HTTP", "gateway, HTTP behind it");
-    assert_eq!(http[4], "+150 µs [+150 µs, +150 µs]", "{http:?}");
-    assert!(http[7].starts_with("42.") && http[8].starts_with("+12.0 µs ["), "both sides together: {http:?}");
-    // Faster than the server itself, and over WebSocket compared with the server over WebSocket.
-    assert_eq!(of("over HTTP", "gateway, one WebSocket behind it")[4], "-10.0 µs [-5.01 ms, -10.0 µs]");
-    assert_eq!(of("over WebSocket", "gateway, one WebSocket behind it")[4], "+50.0 µs [+50.0 µs, +50.0 µs]");
-    assert!(
-        report.contains("p50 above actix-web: from +150 µs")
-            || report.contains("p50 above actix-web: +150 µs"),
-        "{report}"
-    );
-    assert!(!table.contains("| control"), "the ceiling is no part of it");
 }
 
 #[test]
@@ -282,22 +194,6 @@ fn held_connections_have_a_line_of_memory_and_times_to_connect_and_no_rate() {
     for not_measured in ["requests_per_second", "\"value\": null"] {
         assert!(!summary.contains(not_measured), "{not_measured}: there were no requests");
     }
-}
-
-#[test]
-fn lost_connections_are_failures() {
-    let (run, report, _dir) = reported("connections", |plan, trial| {
-        let mut sample = held(plan, trial);
-        if trial.server == "legacy-transport-http" && trial.connections == 2_000 {
-            sample.load.failed.insert("dial: timeout".to_owned(), 3);
-        }
-        sample
-    });
-    let text = section(&report, "Connecting all at once");
-    let failed = |at: &str| row(text, &["over HTTP", "jsonrpc-core", at])[7].clone();
-    assert_eq!(failed("2,000 connections"), (3 * run.plan.campaign.max_blocks).to_string());
-    assert_eq!(failed("1,000 connections"), "0");
-    assert!(text.contains("failed connections"), "{text}");
 }
 
 /// The shipped campaigns are refused where they ask for what can't be: one line, and what to do.
