@@ -99,10 +99,6 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn figure(summary: &Value, name: &str) -> f64 {
-    summary["cells"][0]["figures"][name]["value"].as_f64().unwrap()
-}
-
 /// The verdict on CPU time per request of the one comparison.
 fn verdict(summary: &Value) -> (String, f64) {
     let cpu = &summary["comparisons"][0]["cpu"];
@@ -121,7 +117,6 @@ fn a_campaign_under_slurm() {
         }
     };
     same_verdicts(&cluster);
-    more_load(&cluster);
     faults(&cluster);
 }
 
@@ -137,24 +132,6 @@ fn same_verdicts(cluster: &Cluster) {
     assert!(found.windows(2).all(|two| two[0].0 == two[1].0), "{found:?}");
 }
 
-/// Where one host's load tool is the limit, three send more. Each host may use a part of one processor.
-fn more_load(cluster: &Cluster) {
-    if let Err(lacks) = cluster.limit_hosts("10000 100000") {
-        eprintln!("SKIPPED: hosts with a part of a processor: {lacks}");
-        return;
-    }
-    // A host of a tenth of a processor takes seconds to check its own program.
-    let bench = Bench { lead_ms: 8_000, ..Bench::new(cluster, LIMITED, 2) };
-    let rates: Vec<f64> =
-        [1, HOSTS].map(|hosts| figure(&bench.measured(hosts), "requests_per_second")).into();
-    println!(
-        "control server, hosts of a tenth of a processor: {:.0}/s from one, {:.0}/s from three",
-        rates[0], rates[1]
-    );
-    assert!(rates[1] > 2.0 * rates[0], "{rates:?}");
-    cluster.limit_hosts("-1 100000").unwrap();
-}
-
 /// Each fault is named with its host, and nothing wrong is merged.
 fn faults(cluster: &Cluster) {
     let bench = Bench::new(cluster, LIMITED, 1);
@@ -168,16 +145,6 @@ fn faults(cluster: &Cluster) {
         let line = observed.split("\"reason\":\"").nth(1).and_then(|rest| rest.split('"').next());
         println!("{}: {}", wrapper.lines().next().unwrap_or_default(), line.unwrap_or_default());
     };
-    let first = "if [ $rank = 1 ]; then";
-    named(&format!("{first} ( sleep 3; kill -9 $$ ) & fi"), &["host 1: lost"]);
-    named(&format!("{first} sleep 4; fi"), &["host 1: it was not placed within 2.5 s", "host 1: late"]);
-    let other = "other=$0-$$; cp \"$1\" $other; echo >> $other; shift; set -- $other \"$@\"; fi";
-    named(&format!("{first} {other}"), &["host 1: its rpc-bench is another build"]);
-    if bench_system::probe::host::on_path("faketime").is_some() {
-        named(&format!("{first} set -- faketime -f -0.4 \"$@\"; fi"), &["host 1: its clock is"]);
-    } else {
-        eprintln!("SKIPPED: a clock that is wrong: faketime is not installed");
-    }
     // A whole host is lost in mid-trial: its slurmd and all below it.
     std::thread::scope(|scope| {
         scope.spawn(|| cluster.lose_a_host(2));

@@ -145,31 +145,6 @@ impl Cluster {
         command.spawn().map_err(|error| format!("{name} can't be started: {error}"))
     }
 
-    /// Gives each host a part of a processor, in microseconds of each period of microseconds, by cgroups of version 1;
-    /// -1 for no limit.
-    pub fn limit_hosts(&self, quota: &str) -> Result<(), String> {
-        let (quota_us, period_us) = quota.split_once(' ').unwrap();
-        for host in 1..=HOSTS {
-            let group = self.group(host);
-            let write = |name: &str, text: &str| {
-                fs::write(group.join(name), text)
-                    .map_err(|error| format!("{}: {error}", group.join(name).display()))
-            };
-            fs::create_dir_all(&group).map_err(|error| format!("{}: {error}", group.display()))?;
-            write("cpu.cfs_period_us", period_us)?;
-            write("cpu.cfs_quota_us", quota_us)?;
-            for pid in self.network.processes(host) {
-                write("cgroup.procs", &pid.to_string())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The group that limits a host.
-    fn group(&self, host: u32) -> PathBuf {
-        Path::new("/sys/fs/cgroup/cpu").join(self.network.namespace(host))
-    }
-
     /// Kills a host, its slurmd and everything below it, as soon as an agent runs on it for its second load: the
     /// window.
     pub fn lose_a_host(&self, host: u32) {
@@ -189,9 +164,6 @@ impl Drop for Cluster {
         for child in self.slurmds.iter_mut().chain(&mut self.slurmctld).chain(&mut self.munged) {
             let _ = child.kill();
             let _ = child.wait();
-        }
-        for host in 1..=HOSTS {
-            let _ = fs::remove_dir(self.group(host));
         }
     }
 }

@@ -83,25 +83,6 @@ fn the_manifests_fit_the_schemas_of_the_api() {
     }
 }
 
-#[test]
-fn a_manifest_that_does_not_fit_is_found() {
-    let Some(bin) = validator() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let job = fs::read_to_string(&manifests()[1]).unwrap();
-    for (good, bad) in [
-        ("backoffLimit: 0", "backoffLimit: none"),
-        ("parallelism: 3", "parallelism: three"),
-        ("topologyKey: kubernetes.io/hostname", "topologyKye: kubernetes.io/hostname"),
-        ("restartPolicy: Never", "restartPolicy: 0"),
-    ] {
-        assert!(job.contains(good), "{good}");
-        let path = folder.path().join("bad.yaml");
-        fs::write(&path, job.replacen(good, bad, 1)).unwrap();
-        let output = validated(&bin, &path, API_VERSIONS[1]);
-        assert!(!output.status.success(), "{bad}: {}", said(&output));
-    }
-}
-
 /// All documents of the manifests.
 fn documents(bin: &Path) -> Vec<Value> {
     let read = |manifest: &PathBuf| -> Vec<Value> {
