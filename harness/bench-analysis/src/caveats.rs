@@ -205,11 +205,4 @@ mod tests {
             assert_eq!(Mark::of(evidence), [mark]);
         }
     }
-
-    #[test]
-    fn letters_are_listed_in_the_order_of_the_marks() {
-        for (place, mark) in Mark::all().enumerate() {
-            assert_eq!(mark as usize, place);
-        }
-    }
 }

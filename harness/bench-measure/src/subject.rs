@@ -351,7 +351,6 @@ fn with_last_line(error: anyhow::Error, stderr: &Path, server: &Server) -> anyho
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench_model::config::Placement;
 
     #[test]
     fn a_websocket_that_is_not_on_loopback_is_refused() {
@@ -368,28 +367,5 @@ mod tests {
         assert!(
             refused("ws://192.0.2.1:80").unwrap().contains("192.0.2.1:80 (/ws), which is not on loopback")
         );
-    }
-
-    /// Files bound it once more as they are written; a terminal shows it as it is here.
-    #[test]
-    fn a_long_first_line_that_is_no_ready_line_is_cut_where_it_is_shown() {
-        let dir = tempfile::tempdir().unwrap();
-        let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
-        let interrupt = Interrupt::install().unwrap();
-        let places = ReadyLine { addr: "/addr".into(), metrics: None, ws: None, i_own_this_target: false };
-        let said = |before: &str, after: &str| {
-            let xs = "head -c 60000 /dev/zero | tr '\\0' x";
-            let args = ["-c".to_owned(), format!("printf '{before}'; {xs}; echo '{after}'")];
-            let mut printer = Owned::spawn(Path::new("/bin/sh"), &args, &output, Placement::Free).unwrap();
-            ready_line(&mut printer, &places, LOOPBACK, &interrupt).unwrap_err().to_string()
-        };
-        for (before, after, words) in [
-            ("", "", "its ready line is not JSON: \"xxx"),
-            ("{\"name\":\"", "\"}", "its ready line has no /addr: {\"name\":\"xxx"),
-        ] {
-            let said = said(before, after);
-            assert!(said.starts_with(words) && said.contains("more characters cut]"), "{said}");
-            assert!(said.chars().count() < 1_200, "{} characters", said.chars().count());
-        }
     }
 }

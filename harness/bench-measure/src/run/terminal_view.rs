@@ -154,14 +154,4 @@ mod tests {
         drop(view);
         assert_eq!(terminal.contents().lines().count(), 2, "{}", terminal.contents());
     }
-
-    #[test]
-    fn a_low_terminal_shows_the_first_rows() {
-        let (mut view, terminal) = shown(5, 80);
-        fill(&mut view);
-        fill(&mut view);
-        let contents = terminal.contents();
-        assert!(contents.contains("3/12") && contents.contains("next: axum"), "{contents}");
-        assert!(!contents.contains("1.30 open"), "{contents}");
-    }
 }

@@ -211,21 +211,3 @@ impl Truths {
         self.workloads.get(workload).with_context(|| format!("the plan has no {workload:?}"))
     }
 }
-
-#[cfg(test)]
-mod tests {
-
-    use super::*;
-    use bench_model::config::ConfigDir;
-
-    #[test]
-    fn an_answer_of_a_workload_that_the_plan_lacks_has_no_length() {
-        let config = ConfigDir::of_repository();
-        let (plan, _) = crate::run::resolve(&config, "smoke").unwrap();
-        let truths = Truths::of(&plan).unwrap();
-        let one = &plan.workloads[0].name;
-        let bytes = truths.first(one).unwrap().truth.answer().unwrap().to_string().len() as u64;
-        assert_eq!(truths.answer_bytes(one).unwrap(), Some(bytes));
-        assert!(truths.answer_bytes("nobody").unwrap_err().to_string().contains("nobody"));
-    }
-}

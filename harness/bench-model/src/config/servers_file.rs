@@ -222,43 +222,6 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_like_another_is_what_it_is_spelled_out() {
-        let short = r#"
-            [[server]]
-            name = "b"
-            title = "B"
-            cargo = "server-b"
-            args = ["--listen", "{listen}"]
-            ready = { connect = {} }
-
-            [[server]]
-            name = "c"
-            like = "b"
-            title = "C"
-            cargo = { profile = "plain" }
-            more_args = ["--fast"]
-        "#;
-        let spelled_out = r#"
-            [[server]]
-            name = "b"
-            title = "B"
-            build = ["cargo", "build", "--release", "--package", "server-b"]
-            program = "target/release/server-b"
-            args = ["--listen", "{listen}"]
-            ready = { connect = {} }
-
-            [[server]]
-            name = "c"
-            title = "C"
-            build = ["cargo", "build", "--profile", "plain", "--package", "server-b"]
-            program = "target/plain/server-b"
-            args = ["--listen", "{listen}", "--fast"]
-            ready = { connect = {} }
-        "#;
-        assert_eq!(read_text(short).unwrap(), read_text(spelled_out).unwrap());
-    }
-
-    #[test]
     fn a_users_own_servers_stand_in_a_file_of_their_own() {
         let own = "[[server]]\nname = \"own\"\ntitle = \"Own\"\nlike = \"a\"\n";
         let names: Vec<String> = read_own(own).unwrap().into_iter().map(|server| server.name).collect();

@@ -91,19 +91,3 @@ impl Stages {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::config::ConfigDir;
-
-    #[test]
-    fn the_shipped_stages_are_those_of_the_original_at_a_quarter_of_their_time() {
-        let config = ConfigDir::of_repository();
-        let stages = config.campaign("stages").unwrap().0.stages.unwrap();
-        let stated: Vec<(u32, u32)> = stages.ramp.iter().map(|ramp| (ramp.users, ramp.seconds)).collect();
-        assert_eq!(stated, [(10, 10), (200, 30), (500, 120), (200, 60), (50, 10), (10, 10)]);
-        let scaled: Vec<u64> = stages.scaled().iter().map(|stage| stage.duration_ms).collect();
-        assert_eq!(scaled, [2_500, 7_500, 30_000, 15_000, 2_500, 2_500]);
-        assert_eq!((stages.duration_ms(), stages.most_users()), (60_000, 500));
-    }
-}

@@ -379,31 +379,17 @@ mod tests {
     }
 
     #[test]
-    fn a_server_closes_the_connection_of_each_request() {
-        let closes = |close_each| {
-            let load = Load { close_each, ..load(1_000) };
-            arguments(&load, Body::Text("{}"), "http://a/", &[])
-                .windows(2)
-                .any(|two| two == ["-H", "Connection: close"])
-        };
-        assert!(closes(true) && !closes(false));
-    }
-
-    #[test]
-    fn requests_name_the_host_that_they_are_to_name() {
-        let mut load = load(1_000);
+    fn settings_of_a_load_are_arguments() {
+        let mut load = Load { close_each: true, client: Client::Http1, ..load(1_000) };
         load.access.headers = load.access.headers.with_host("node.example:80");
-        let args = arguments(&load, Body::File("f"), "http://127.0.0.1:80/", &[]);
-        assert!(args.windows(2).any(|two| two == ["-H", "Host: node.example:80"]), "{args:?}");
-        assert!(args.windows(2).any(|two| two == ["-f", "f"]), "{args:?}");
-    }
-
-    #[test]
-    fn the_other_client_is_chosen() {
-        let is_http1 = |client| {
-            let load = Load { client, ..load(1_000) };
-            arguments(&load, Body::Text("{}"), "http://a/", &[]).contains(&"--http1".to_owned())
+        let has = |load: &Load, wanted: &[&str]| {
+            let args = arguments(load, Body::File("f"), "http://127.0.0.1:80/", &[]);
+            args.windows(wanted.len()).any(|some| some == wanted)
         };
-        assert!(is_http1(Client::Http1) && !is_http1(Client::Fasthttp));
+        let settings = [&["-H", "Connection: close"][..], &["-H", "Host: node.example:80"], &["--http1"]];
+        for wanted in settings {
+            assert!(has(&load, wanted) && !has(&Load::default(), wanted), "{wanted:?}");
+        }
+        assert!(has(&load, &["-f", "f"]));
     }
 }

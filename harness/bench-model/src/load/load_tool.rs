@@ -279,16 +279,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_body_never_ends_and_a_stream_does() {
-        let mut one = Bodies::One("a");
-        assert!((0..3).all(|_| one.take().unwrap().as_deref() == Some("a")));
-        let mut two = ["a", "b"].map(str::to_owned).into_iter();
-        let mut stream = Bodies::Stream(&mut two);
-        let taken: Vec<_> = (0..3).map(|_| stream.take().unwrap().map(Cow::into_owned)).collect();
-        assert_eq!(taken, [Some("a".to_owned()), Some("b".to_owned()), None]);
-    }
-
-    #[test]
     fn a_body_of_two_lines_is_refused() {
         assert!(Bodies::One("{\n}").take().is_err());
     }

@@ -274,15 +274,6 @@ mod tests {
     }
 
     #[test]
-    fn failures_have_a_kind_without_ports() {
-        let refused = r#"Post "http://127.0.0.1:39001/": dial tcp 0.0.0.0:0->127.0.0.1:39001: connect: connection refused"#;
-        assert_eq!(failure(0, refused).unwrap(), "Post: dial tcp: connect: connection refused");
-        assert_eq!(failure(503, "503 Service Unavailable").unwrap(), "HTTP 503");
-        assert_eq!(failure(200, "unexpected EOF").unwrap(), "unexpected EOF");
-        assert_eq!(failure(204, ""), None);
-    }
-
-    #[test]
     fn other_text_is_an_error() {
         let good = line(0, 0, 200, 900, "");
         for text in ["a,b\n".to_owned(), good.replace(",POST,", ","), good.replace(",200,", ",ok,")] {

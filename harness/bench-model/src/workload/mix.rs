@@ -299,13 +299,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_mix_says_what_it_asks() {
-        let words = "getBalance of accounts by Zipf's law, exponent 1.5 (75 %), getBlocks of the newest 50 slots (25 \
-            %)";
-        assert_eq!(read(GOOD).unwrap().words(), words);
-    }
-
     /// A plan keeps its workloads as JSON, and plans of before there were mixes must still be read.
     #[test]
     fn a_workload_survives_its_plan() {

@@ -98,17 +98,3 @@ fn line(series: &Series, legend: &[(Key, String)]) -> Option<Line> {
         y: series.points.iter().map(|point| digits(point.y)).collect(),
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::charts::time_tick;
-    use super::*;
-
-    #[test]
-    fn an_axis_says_how_its_values_are_written() {
-        let plain = Axis::linear("cores", |value| format!("{value}"));
-        assert_eq!((scale(&plain).write, scale(&plain).log), ("number", false));
-        let time = Axis::log("latency", time_tick);
-        assert_eq!((scale(&time).write, scale(&time).log), ("time", true));
-    }
-}

@@ -64,18 +64,6 @@ fn a_server_that_fails_at_times_does_not_hold() {
 }
 
 #[test]
-fn counts_below_the_first_failure_are_shown_apart() {
-    let counts = [1_000, 4_000, 5_657, 8_000].into_iter().zip([0, 0, 2, 5]);
-    let counts = counts.map(|(connections, bad)| counted_at(connections, bad)).collect();
-    let search = searched(None, counts, Ending::Unsettled);
-    assert_eq!(between(&search), "1,000 to 4,000 (0/10 fail); 5,657 to 8,000 (7/10 fail)");
-    assert_eq!(
-        short("actix", &search),
-        "**actix**: no failure at 1,000 to 4,000 (0/10 fail), not settled in 24 trials"
-    );
-}
-
-#[test]
 fn a_count_that_was_not_held_does_not_pass() {
     let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
     search.found.not_held = vec![Counted { connections: 14_016, bad: 0, trials: 0 }];
@@ -87,16 +75,6 @@ fn a_count_that_was_not_held_does_not_pass() {
     );
     search.connecting[1].dropped = Some(53);
     assert!(notes(&search).join("; ").contains("and 53 connection attempts found the listen queue full"));
-}
-
-#[test]
-fn a_failing_count_is_shown_with_what_was_held() {
-    let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::Interval);
-    search.found.first_failing = Some(counted_at(14_016, 5));
-    search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
-    let said = short("actix", &search);
-    assert!(said.contains("from 14,016 (5/5 fail; at most 11,618 held where not all were)"), "{said}");
-    assert!(said.ends_with("highest passing 8,000 (0/5 fail)"), "{said}");
 }
 
 fn summary_of(searches: Vec<SearchSummary>) -> ThresholdSummary {

@@ -142,7 +142,6 @@ mod tests {
     fn names_are_those_that_readers_know() {
         for (name, known) in [
             ("serde_json::raw::RawValue::from_string", "serde_json::RawValue::from_string"),
-            ("serde_json::read::SliceRead::skip_to_escape", "serde_json::SliceRead::skip_to_escape"),
             (
                 "<&serde_json::raw::RawValue as serde_core::de::Deserialize>::deserialize",
                 "serde_json::RawValue::deserialize",
@@ -156,22 +155,10 @@ mod tests {
                  alloc::boxed::Box<serde_json::raw::RawValue>>::deserialize",
                 "serde_json::Box::deserialize",
             ),
-            (
-                "<usize as core::slice::index::SliceIndex<[T]>>::get_unchecked",
-                "core::SliceIndex::get_unchecked",
-            ),
             ("<<&a::B as c::D>::e::Visitor as c::Visitor>::visit_map", "a::Visitor::visit_map"),
             ("core::ptr::drop_in_place<jsonrpsee_core::http_helpers::Body>'2", "core::drop_in_place"),
-            (
-                "core::ops::function::impls::<impl core::ops::function::FnMut<A> for &mut F>::call_mut",
-                "core::call_mut",
-            ),
-            ("<u64 as itoa::Unsigned>::fmt", "itoa::Unsigned::fmt"),
-            ("std::io::Write::write_all", "std::Write::write_all"),
-            ("five8::decode::decode_32", "five8::decode_32"),
             ("__memcpy_avx_unaligned_erms", "memcpy"),
             ("_rjem_je_malloc_default", "jemalloc::malloc_default"),
-            ("_rjem_sdallocx", "jemalloc::sdallocx"),
             ("do_rallocx", "do_rallocx"),
         ] {
             assert_eq!(short(name), known);

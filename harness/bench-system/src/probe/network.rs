@@ -141,15 +141,4 @@ mod tests {
         assert_eq!(some.since(none).listen_drops, None);
         assert_eq!(some.since(NetworkCounters { listen_drops: Some(3), ..none }).listen_drops, Some(2));
     }
-
-    #[test]
-    fn a_connection_is_counted() {
-        let before = NetworkCounters::read();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let counted = NetworkCounters::read().since(before);
-        // Where the machine counts at all; other tests may connect meanwhile.
-        assert!(counted.active_opens.is_none_or(|count| count >= 1), "{counted:?}");
-        assert!(counted.passive_opens.is_none_or(|count| count >= 1), "{counted:?}");
-    }
 }

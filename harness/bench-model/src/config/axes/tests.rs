@@ -71,14 +71,6 @@ fn a_store_on_disk_is_prepared_for_each_chain() {
 }
 
 #[test]
-fn a_variant_on_two_axes_has_the_features_of_both() {
-    let server = crate::config::tests::shipped().server("actix-redb-calls").unwrap();
-    let build = server.build.join(" ");
-    assert!(build.ends_with("--features rocksdb,calls --target-dir target/rocksdb-calls"), "{build}");
-    assert!(server.args.join(" ").ends_with("--blocks redb --metrics-calls"), "{:?}", server.args);
-}
-
-#[test]
 fn what_is_excepted_is_not_run() {
     let with = |except: &str| campaign(&format!("{GRID}[[except]]\n{except}\n"));
     let run = with("batch = 10\nserver = \"actix\"").unwrap();
@@ -135,18 +127,6 @@ fn ratios_are_over_values_of_their_axes() {
     assert!(over("connections = 4, workload = \"getBalance\"").is_ok());
     let error = format!("{:#}", over("batch = 7").unwrap_err());
     assert!(error.contains("field over.batch: 7 is not among"), "{error}");
-}
-
-#[test]
-fn loads_may_be_excepted() {
-    let text = "[axes]\nserver = [\"legacy\", \"actix\"]\nworkload = [\"getBalance\", \"getBlocks\"]\nconnections = \
-        [4, 8]\n\
-        [[except]]\nserver = \"actix\"\nworkload = \"getBlocks\"\nconnections = 8\n";
-    let campaign = campaign(text).unwrap();
-    let run = |server, workload, connections: u32| campaign.measures(server, workload, connections.into());
-    assert!(run("actix", "getBlocks", 4) && run("legacy", "getBlocks", 8));
-    assert!(!run("actix", "getBlocks", 8));
-    assert_eq!(campaign.server(&crate::config::tests::shipped(), "actix").unwrap().name, "actix");
 }
 
 #[test]

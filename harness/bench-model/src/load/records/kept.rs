@@ -103,8 +103,6 @@ pub(in crate::load) fn shared(kinds: &mut Vec<Arc<str>>, kind: &str) -> Arc<str>
 
 #[cfg(test)]
 mod tests {
-    use rand_xoshiro::Xoshiro256PlusPlus;
-    use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     use super::super::NOT_SENT;
     use super::super::tests::answered;
@@ -140,16 +138,5 @@ mod tests {
         assert_eq!(read(&path).unwrap(), [answered(0, 1, 2)]);
         std::fs::write(&path, "not this").unwrap();
         assert!(read(&path).is_err());
-    }
-
-    #[test]
-    fn a_hundred_thousand_requests_take_well_below_a_megabyte() {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
-        // Lags below 128 µs and times below 1,024 µs, all equally likely: harder to press than what a server gives.
-        let mut below = |bits: u32| random.next_u64() >> (64 - bits);
-        let records: Vec<Record> = (0..100_000).map(|i| answered(100 * i, below(7), below(10))).collect();
-        let mut out = Vec::new();
-        write_to(&mut out, &records).unwrap();
-        assert!(out.len() < 700_000, "{}", out.len());
     }
 }
