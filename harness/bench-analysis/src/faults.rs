@@ -131,9 +131,9 @@ pub fn of_run(folder: &RunFolder, observations: &[Observation]) -> Result<Vec<Fa
     observations_inside(folder, &mut inside)?;
     let own = observations.iter().map(|observation| (Purpose::Measure, observation));
     let mut all = faults(own.chain(inside.iter().map(|(purpose, observation)| (*purpose, observation))));
-    all.extend(of_folder(folder, Purpose::Measure, observations)?);
+    all.extend(of_folder(folder, observations)?);
     for search in [THRESHOLD, SLO].into_iter().filter_map(|name| folder.inside(name)) {
-        all.extend(of_folder(&search, Purpose::Search, &search.observations()?)?);
+        all.extend(of_folder(&search, &search.observations()?)?);
     }
     rank(&mut all);
     Ok(all)

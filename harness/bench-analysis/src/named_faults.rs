@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::diagnosed::{Diagnosed, diagnosed};
 use super::diagnosis::{Cause, CauseKind};
-use super::faults::{Fault, Kind, Purpose};
+use super::faults::{Fault, Kind};
 use super::invalid_trials::{Spoiled, spoiled};
 use super::summary::Summary;
 use bench_model::load::Level;
@@ -13,31 +13,21 @@ use bench_model::observation::Observation;
 use bench_model::plan::Plan;
 use bench_model::results::RunFolder;
 
-/// The causes that are faults of a service by themselves; a share of slow requests is none where a search goes beyond
-/// what the service can do.
-fn is_fault(kind: CauseKind, purpose: Purpose) -> bool {
-    match kind {
-        CauseKind::Stalled | CauseKind::OneAtATime | CauseKind::MemoryGrows => true,
-        CauseKind::SlowShare => purpose == Purpose::Measure,
-        _ => false,
-    }
-}
+/// The causes that are faults of a service by themselves, at whatever load they show.
+const FAULTS: [CauseKind; 4] =
+    [CauseKind::Stalled, CauseKind::OneAtATime, CauseKind::MemoryGrows, CauseKind::SlowShare];
 
 /// The faults that a folder's trials show together: of each kind the one at the lowest load.
 ///
 /// # Errors
 /// A file of the folder can't be read.
-pub(super) fn of_folder(
-    folder: &RunFolder,
-    purpose: Purpose,
-    observations: &[Observation],
-) -> Result<Vec<Fault>> {
+pub(super) fn of_folder(folder: &RunFolder, observations: &[Observation]) -> Result<Vec<Fault>> {
     let (plan, conditions) = (folder.plan()?, folder.conditions()?);
     let found = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, observations);
     let mut faults: Vec<Fault> = Vec::new();
     for (cell, cause) in found.iter().flat_map(|cell| cell.diagnosis.causes.iter().map(move |of| (cell, of)))
     {
-        if !is_fault(cause.kind, purpose) {
+        if !FAULTS.contains(&cause.kind) {
             continue;
         }
         let fault = named(cell, cause);

@@ -1,4 +1,4 @@
-//! A service with one planted fault, for tests: it answers each call with `"right"`, but for what its first argument says.
+//! A service with one planted fault, for tests: it answers each call with three times `"right"`, but for what its first argument says.
 //! `--listen ADDR` is where; it prints a line with its address once it listens.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -58,12 +58,17 @@ fn serve(mut client: TcpStream, fault: &str) -> Option<()> {
 /// The status and the answer to a call; a load comes after the first requests, which are sent one by one.
 fn answer(fault: &str, id: &Value, count: u64) -> (u16, String) {
     let every = |one_in: u64| count > 40 && count.is_multiple_of(one_in);
-    let right = json!({ "jsonrpc": "2.0", "id": id, "result": "right" });
+    let right = json!({ "jsonrpc": "2.0", "id": id, "result": ["right", "right", "right"] });
     let answer = match fault {
         "errors" if every(100) => {
             json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32005, "message": "too many" } })
         }
         "wrong" if every(200) => json!({ "jsonrpc": "2.0", "id": id, "result": "wrong" }),
+        "item" if every(200) => json!({ "jsonrpc": "2.0", "id": id, "result": ["right", "wrong", "right"] }),
+        "slow" if every(50) => {
+            std::thread::sleep(Duration::from_millis(200));
+            right
+        }
         "other" if every(50) => json!({ "jsonrpc": "2.0", "id": 999_999_999, "result": "right" }),
         "html" if every(50) => return (200, "<html>wait</html>".to_owned()),
         "limit" if !is_let_through() => return (429, "slower".to_owned()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::shapes;
+use super::shapes::{self, SlowShare};
 use crate::observed::died;
 use crate::stalls::{Stall, stalls};
 use bench_model::config::Placement;
@@ -112,8 +112,10 @@ pub struct Facts {
     pub own_lag_us: Option<f64>,
     /// Times in which the service answered nothing, each with its trial's place, from 1.
     pub stalls: Vec<(usize, Stall)>,
+    /// Whether requests crossed a network, in which segments are lost; on loopback none of an established connection is.
+    pub over_network: bool,
     /// A share of the requests that is much slower than the others: see `shapes`.
-    pub slow_share: Option<(f64, f64, f64)>,
+    pub slow_share: Option<SlowShare>,
     /// Bytes by which memory grew in a window, and for each request, where it did not level off.
     pub growth: Option<(f64, f64)>,
     /// Answers of the server a second.
@@ -121,6 +123,9 @@ pub struct Facts {
     /// The latency of one request on an idle server, and the CPU time in it, in microseconds.
     pub alone: Option<(f64, f64)>,
 }
+
+/// How URLs of services on this machine are written.
+const LOOPBACK: [&str; 4] = ["://127.", "://[::1]", "://localhost", "unix:"];
 
 impl Facts {
     /// The facts of observations.
@@ -171,8 +176,10 @@ impl Facts {
             stalls(sample).into_iter().map(move |stall| (place, stall)).collect::<Vec<_>>()
         };
         self.stalls = (1..).zip(samples).flat_map(of_sample).collect();
-        let slow: Vec<_> = samples.iter().filter_map(|sample| shapes::slow_share(&sample.load)).collect();
-        self.slow_share = slow.get(slow.len() / 2).copied().filter(|_| 2 * slow.len() > samples.len());
+        let service = setting.ready.get("running").and_then(Value::as_str);
+        let is_elsewhere = service.is_some_and(|url| !LOOPBACK.iter().any(|start| url.contains(start)));
+        self.over_network = is_elsewhere || samples.iter().any(|sample| sample.link.is_some());
+        self.slow_share = shapes::common_slow_share(samples);
         let connections = self.connections;
         let grown: Vec<_> = samples.iter().filter_map(|sample| shapes::growth(sample, connections)).collect();
         self.growth = shapes::median_growth(&grown, samples.len());

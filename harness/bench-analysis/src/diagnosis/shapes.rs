@@ -19,11 +19,14 @@ const ONE: std::ops::Range<f64> = 0.7..1.3;
 /// Processors for which threads that have work wait. With more, nothing can be said of a lock.
 const MUCH_DELAY: f64 = 0.5;
 
-/// From one point of the quantile function to the next, where a share of the requests is another kind.
-const JUMP: f64 = 8.0;
+/// Slow requests take at least this multiple of what quick ones take.
+const JUMP: f64 = 20.0;
 
-/// The smallest share that is not chance, and the fewest requests.
-const LEAST_SLOW: (f64, f64) = (0.001, 20.0);
+/// All but this multiple of the slow share are quick.
+const BETWEEN: f64 = 4.0;
+
+/// The smallest share that is not chance, and the fewest slow requests in all trials.
+const LEAST_SLOW: (f64, f64) = (0.001, 10.0);
 
 /// Slow requests take at least this long, in microseconds, and this multiple of the median.
 const SLOW: (f64, f64) = (20_000.0, 20.0);
@@ -66,43 +69,64 @@ pub(super) fn one_at_a_time_sentence(facts: &Facts) -> String {
     )
 }
 
-/// A share of the requests that takes much longer than all others: the share, what the slowest of the others takes, and
-/// the quickest of it, in microseconds.
-pub(super) fn slow_share(load: &LoadSample) -> Option<(f64, f64, f64)> {
-    let requests = (load.succeeded + load.failures()) as f64;
-    let p50 = load.latency_us.p50;
+/// A share of the requests that takes much longer than most others.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SlowShare {
+    /// The share, from 0 to 1.
+    share: f64,
+    /// What the quickest of it takes, in microseconds.
+    slow_us: f64,
+    /// The share that is quick, from 0 to 1.
+    others: f64,
+    /// What the slowest of that takes, in microseconds.
+    quick_us: f64,
+}
+
+/// Such a share of a trial. Between the slow and the quick are those that waited behind a slow one.
+fn slow_share(load: &LoadSample) -> Option<SlowShare> {
     let points = &load.quantiles;
-    let jump = points.windows(2).find(|two| {
-        let [(below, quick), (_, slow)] = [two[0], two[1]];
-        below >= 0.8
-            && quick > 0.0
-            && slow >= JUMP * quick
-            && slow >= SLOW.0.max(SLOW.1 * p50)
-            && slow < STEP_US
-    })?;
-    let [(below, quick), (_, slow)] = [jump[0], jump[1]];
-    let share = 1.0 - below;
-    let most = points.iter().take_while(|(probability, _)| *probability <= 1.0 - share / 4.0).last();
-    let alike = most.is_some_and(|(_, us)| *us <= ALIKE * slow);
-    (alike && share >= LEAST_SLOW.0 && share * requests >= LEAST_SLOW.1).then_some((share, quick, slow))
+    let at_most = |probability: f64| points.iter().take_while(|(of, _)| *of <= probability).last().copied();
+    points.windows(2).find_map(|two| {
+        let [(below, _), (from, slow_us)] = [two[0], two[1]];
+        let share = 1.0 - below;
+        let (others, quick_us) = at_most((1.0 - BETWEEN * share).min(below))?;
+        let is_slow = slow_us >= SLOW.0.max(SLOW.1 * load.latency_us.p50) && slow_us < STEP_US;
+        let jumps = quick_us > 0.0 && slow_us >= JUMP * quick_us;
+        let is_alike = at_most(1.0 - share / 4.0).is_some_and(|(of, us)| of >= from && us <= ALIKE * slow_us);
+        (below >= 0.8 && share >= LEAST_SLOW.0 && is_slow && jumps && is_alike).then_some(SlowShare {
+            share,
+            slow_us,
+            others,
+            quick_us,
+        })
+    })
+}
+
+/// That of the trials, where most of them have one and enough requests were slow.
+pub(super) fn common_slow_share(samples: &[&Sample]) -> Option<SlowShare> {
+    let found: Vec<_> =
+        samples.iter().filter_map(|sample| Some((slow_share(&sample.load)?, sample.served()))).collect();
+    let slow: f64 = found.iter().map(|(of, requests)| of.share * *requests as f64).sum();
+    let is_common = 2 * found.len() > samples.len() && slow >= LEAST_SLOW.1;
+    found.get(found.len() / 2).filter(|_| is_common).map(|(share, _)| *share)
 }
 
 /// The share of the slow requests that is no segment sent again.
 pub(super) fn slow_share_explains(facts: &Facts) -> Option<f64> {
-    let (share, ..) = facts.slow_share?;
-    let slow = share * facts.requests as f64;
-    let sent_again = facts.network.timeouts.unwrap_or(0) as f64;
+    let slow = facts.slow_share?.share * facts.requests as f64;
+    let sent_again = if facts.over_network { facts.network.timeouts.unwrap_or(0) as f64 } else { 0.0 };
     (facts.bad == 0).then_some(1.0 - (sent_again / slow).min(1.0))
 }
 
 pub(super) fn slow_share_sentence(facts: &Facts) -> String {
-    let (share, quick, slow) = facts.slow_share.unwrap_or_default();
+    let SlowShare { share, slow_us, others, quick_us } = facts.slow_share.unwrap_or_default();
     format!(
-        "about {} of the requests take {} or more and all others at most {}: some calls wait for something that the \
-         others do not need",
+        "about {} of the requests take {} or more, and {} at most {}: some calls wait for something that the others \
+         do not need",
         percent(share),
-        time(slow),
-        time(quick)
+        time(slow_us),
+        percent(others),
+        time(quick_us)
     )
 }
 

@@ -6,9 +6,11 @@ use std::process::Output;
 use crate::bench::{ANY_LOAD, Bench, Started, ended, program, stderr};
 
 /// Each fault, what names it, and the exit code.
-const FAULTS: [(&str, &str, i32); 6] = [
+const FAULTS: [(&str, &str, i32); 8] = [
     ("errors", "**JSON-RPC error -32005 from", 1),
     ("wrong", "**Wrong answers from", 1),
+    ("item", "**Wrong answers from", 1),
+    ("slow", "of the requests take 2", 0),
     ("other", "**Answers to another call from", 1),
     ("html", "**Answers that are no JSON-RPC from", 1),
     ("limit", "**HTTP 429 from", 0),
@@ -16,7 +18,7 @@ const FAULTS: [(&str, &str, i32); 6] = [
 ];
 
 const WORKLOAD: &str = "why = \"a test\"\nbody = '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}'\nexpected = { result = \
-    \"right\" }\n";
+    [\"right\", \"right\", \"right\"] }\n";
 
 /// Whether both first screens begin with what names a fault.
 fn is_named(bench: &Bench, output: &Output, (fault, name, code): (&str, &str, i32), by: &str) {
@@ -56,7 +58,8 @@ fn a_planted_fault_is_named_first_by_try() {
     for planted in FAULTS {
         let Some(bench) = Bench::new(1) else { return };
         let service = Started::new(program("examples/planted"), &[planted.0]);
-        let fixed = ["try", &service.url, "--method", "m", "--result", "\"right\"", "--connections", "4"];
+        let right = "[\"right\", \"right\", \"right\"]";
+        let fixed = ["try", &service.url, "--method", "m", "--result", right, "--connections", "4"];
         let limits = ["--seconds", "5", "--max-foreign-cpu", "100%", "--max-steal", "100%"];
         let output = run(&bench, &[&fixed[..], &limits].concat());
         is_named(&bench, &output, planted, "try");
@@ -74,8 +77,8 @@ fn a_planted_fault_is_named_first_by_run() {
 
 #[test]
 fn a_planted_fault_is_named_first_by_a_search_for_a_rate() {
-    let table = "connections = []\n[slo]\np99_ms = 900\nshortfall = \"50%\"\ntool = \"rpc-load\"\nconnections = 4\n\
-        from = 200\nmost = 600\nwidth = \"40%\"\ninitial_trial_ms = 500\nfinal_trial_ms = 600\nduration_sum_ms = 600\n\
+    let table = "connections = []\n[slo]\np99_ms = 900\nshortfall = \"50%\"\ntool = \"rpc-load\"\nconnections = 32\n\
+        from = 300\nmost = 600\nwidth = \"40%\"\ninitial_trial_ms = 1500\nfinal_trial_ms = 2000\nduration_sum_ms = 2000\n\
         most_trials = 5\nmost_failed = \"5%\"\n";
     for planted in FAULTS {
         let Some(bench) = campaign(planted.0, table) else { return };

@@ -2,6 +2,7 @@
 
 use super::*;
 use bench_model::load::silences::Silence;
+use bench_model::observation::LinkUse;
 
 /// Five seconds under 16 connections, read every 100 ms, with a server that uses half a processor.
 fn under_few() -> (LoadSetting, Sample) {
@@ -153,9 +154,14 @@ fn a_slow_share_of_the_requests_is_named() {
     let (kind, sentence) = only(&setting, sample);
     assert_eq!(kind, CauseKind::SlowShare);
     assert!(sentence.starts_with("about 2 % of the requests take 200 ms or more"), "{sentence}");
-    // Segments that were sent again take as long.
+    // Over a network, segments that were sent again take as long. On loopback they are those of other programs.
     let (_, mut lossy) = with_slow_ones();
     lossy.network.timeouts = Some(900);
+    assert_eq!(only(&setting, lossy.clone()).0, CauseKind::SlowShare);
+    let (mut elsewhere, _) = with_slow_ones();
+    elsewhere.ready = serde_json::json!({ "running": "http://192.0.2.1:8545/" });
+    assert!(found(&elsewhere, lossy.clone()).is_healthy());
+    lossy.link = Some(LinkUse { round_trip_us: 500.0 });
     assert!(found(&setting, lossy).is_healthy());
     // A tail without a step is no other kind of request.
     let (_, mut tail) = with_slow_ones();
