@@ -70,12 +70,6 @@ doctor:
 [no-exit-message]
 test: _build-tests (_both (cargo_test + " --test harness --test repository") tests_next_to_it)
 
-# Find out whether a server's memory or latency grows in half an hour: just soak actix (--minutes N, --rate N, --workload NAME, --connections N)
-[group('measure')]
-[no-exit-message]
-soak server *options:
-    @{{bench}} run soak --server {{server}} {{options}}
-
 # Repeat the original test with what its figures say that it ran on, then change one thing at a time, in about a quarter of an hour
 [group('measure')]
 [no-exit-message]
@@ -142,23 +136,11 @@ micro *options:
 ledger dir *options:
     @cargo run --quiet --release --package block-stores --bin ledger -- {{dir}} {{options}}
 
-# The same with RocksDB; adds it to a folder that has the rest
-[group('by hand')]
-[no-exit-message]
-ledger-rocksdb dir *options: build-rocksdb
-    @target/rocksdb/release/ledger {{dir}} {{options}}
-
 # Build the servers with RocksDB into target/rocksdb: C++ that takes minutes once, and needs libclang and a C++ compiler. One by one, as the campaign builds them
 [group('by hand')]
 build-rocksdb:
     cargo build --release --features rocksdb --target-dir target/rocksdb --package block-stores
     for server in legacy jsonrpsee actix axum; do cargo build --release --features rocksdb --target-dir target/rocksdb --package server-$server || exit; done
-
-# Build a real node's RPC service from Agave's crates into target/agave-node: about 25 minutes once; needs protobuf-compiler, clang, libclang-dev, libudev-dev, libssl-dev, cmake and pkg-config
-[group('by hand')]
-[no-exit-message]
-build-node:
-    cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
 
 # Test the servers' other builds: with a handicap, with timed calls
 [private]
@@ -168,10 +150,6 @@ test-builds:
 # Run the tests that put load on servers for minutes, and those that work out each kept run again
 [group('develop')]
 test-long: _build-tests (_both (cargo_test + " --test harness -- --ignored") (cargo_test + " --test reports --test repository --test conformance -- --ignored --skip the_stages_build --skip ajj:: --skip agave_node"))
-
-# Run every test: also the long ones, those of the servers' other builds, of axum-ajj, of images, of load hosts, of RocksDB and of the node
-[group('develop')]
-test-all: test test-long test-builds test-ajj test-images cluster-test test-rocksdb test-node
 
 # What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, the long ones too, those of the servers' other builds, those of images where these changed, and of axum-ajj, RocksDB and the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
 [group('develop')]
@@ -186,11 +164,6 @@ pressure *options:
 [group('develop')]
 fuzz seconds *options:
     @cargo run --quiet --release --package conformance --bin fuzz -- --seconds {{seconds}} --results results {{options}}
-
-# Test load hosts on this machine under a real Slurm and with ssh, ClusterShell and Open MPI, for some minutes; needs root, and slurm-wlm, munge, faketime, openssh-server, clustershell and openmpi-bin (what is missing is skipped)
-[group('develop')]
-cluster-test:
-    cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1
 
 # Test the images of containers/ without a container engine: their stages build two servers once more
 [private]
@@ -219,7 +192,7 @@ test-built-ajj:
 # Test the node's RPC service from crates, where it is built
 [private]
 test-node:
-    @if test -x target/agave-node/release/agave-node; then cargo test --workspace --test conformance agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
+    @if test -x target/agave-node/release/agave-node; then cargo test --workspace --test conformance agave_node -- --ignored; else echo "SKIPPED: the node is not built here; docs/ADD-A-SERVER.md says how"; fi
 
 # Clippy with warnings denied
 [private]

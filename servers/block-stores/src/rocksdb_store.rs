@@ -41,7 +41,8 @@ impl RocksdbStore {
     pub fn open(dir: &Path, walk: Walk) -> Result<Self, StoreError> {
         let path = dir.join(FOLDER);
         if !path.join("CURRENT").is_file() {
-            let problem = "is missing; write one with `just ledger-rocksdb`, or give a validator's ledger";
+            let problem =
+                "is missing; write one with `target/rocksdb/release/ledger`, or give a validator's ledger";
             return Err(StoreError { path, problem: problem.to_owned() });
         }
         match DB::open_cf_for_read_only(&Options::default(), &path, [ROOT], false) {
@@ -102,7 +103,7 @@ fn root_column<'a>(database: &'a DB, path: &Path) -> Result<&'a ColumnFamily, St
     database.cf_handle(ROOT).ok_or_else(|| StoreError {
         path: path.to_owned(),
         problem: format!(
-            "has no column family {ROOT}; give a validator's ledger, or write one with `just ledger-rocksdb`"
+            "has no column family {ROOT}; give a validator's ledger, or write one with `target/rocksdb/release/ledger`"
         ),
     })
 }
@@ -111,7 +112,7 @@ fn failed(path: &Path, error: &Error) -> StoreError {
     // RocksDB's own errors may have several lines.
     let text = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     let problem = format!(
-        "{text}; if it is no validator's block store, or cut short, remove it and write one with `just ledger-rocksdb`"
+        "{text}; if it is no validator's block store, or cut short, remove it and write one with `target/rocksdb/release/ledger`"
     );
     StoreError { path: path.to_owned(), problem }
 }

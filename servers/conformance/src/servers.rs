@@ -15,7 +15,7 @@ use validator_state::SeededSpec;
 pub const LEGACY: &str = "legacy";
 /// The server of that framework.
 pub const JSONRPSEE: &str = "jsonrpsee";
-/// A real node's RPC service, built from crates by `just build-node` and by no test.
+/// A real node's RPC service, built from crates by the command of docs/ADD-A-SERVER.md and by no test.
 pub const AGAVE_NODE: &str = "agave-node";
 
 /// Placeholders with other values than the usual: see docs/ADD-A-SERVER.md.

@@ -118,14 +118,14 @@ impl Bench {
 }
 
 #[test]
-#[ignore = "needs root and sshd: just cluster-test"]
+#[ignore = "needs root and sshd: see docs/HOSTS.md"]
 fn ssh_places_agents() {
     let Some(bench) = Bench::with_ssh(8) else { return };
     bench.is_whole(&bench.run());
 }
 
 #[test]
-#[ignore = "needs root, sshd and ClusterShell: just cluster-test"]
+#[ignore = "needs root, sshd and ClusterShell: see docs/HOSTS.md"]
 fn clush_places_agents() {
     let add = |launcher: &mut Vec<String>, file: &str| {
         let options = launcher.iter_mut().find(|arg| arg.starts_with("-o ")).unwrap();
@@ -136,7 +136,7 @@ fn clush_places_agents() {
 }
 
 #[test]
-#[ignore = "needs root, sshd and Open MPI: just cluster-test"]
+#[ignore = "needs root, sshd and Open MPI: see docs/HOSTS.md"]
 fn mpirun_places_agents() {
     let add = |launcher: &mut Vec<String>, file: &str| {
         let ssh = format!("ssh -F {file}");
@@ -149,7 +149,7 @@ fn mpirun_places_agents() {
 
 /// A host is lost in mid-trial: that trial alone is void, it is named, and its agent does not stay.
 #[test]
-#[ignore = "needs root and sshd: just cluster-test"]
+#[ignore = "needs root and sshd: see docs/HOSTS.md"]
 fn a_connection_that_is_cut_voids_its_trial() {
     let Some(bench) = Bench::with_ssh(11) else { return };
     bench.change("campaigns/small.toml", "[\"getBalance\"]", "[\"getBalance\", \"getBlocks\"]");
@@ -181,7 +181,7 @@ fn started(bench: &Bench) -> Child {
 /// After Ctrl-C no agent stays, and after a harness that was killed none stays beyond its window; either run is
 /// resumed.
 #[test]
-#[ignore = "needs root and sshd: just cluster-test"]
+#[ignore = "needs root and sshd: see docs/HOSTS.md"]
 fn a_run_that_was_stopped_leaves_no_agent_and_is_resumed() {
     let Some(bench) = Bench::with_ssh(12) else { return };
     // Longer than a harness takes to end, so that agents which outlived it would be seen.
@@ -207,7 +207,7 @@ fn a_run_that_was_stopped_leaves_no_agent_and_is_resumed() {
 
 /// What a person gets wrong in names is named by its host, in ssh's own words.
 #[test]
-#[ignore = "needs root and sshd: just cluster-test"]
+#[ignore = "needs root and sshd: see docs/HOSTS.md"]
 fn a_host_that_ssh_does_not_reach_is_named() {
     let Some(bench) = Bench::with_ssh(13) else { return };
     for (name, said) in [

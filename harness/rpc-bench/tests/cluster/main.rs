@@ -1,7 +1,7 @@
 //! Load hosts in network namespaces of their own on this machine: under a real Slurm (slurmctld, a slurmd for each of
 //! three hosts, and munge), and with an sshd each, for ssh, ClusterShell and Open MPI (`hosts`).
 //!
-//! `just cluster-test` runs it: it needs root, these programs and minutes, so that no other test does. The server
+//! `cargo test --workspace --test cluster -- --ignored --test-threads=1` runs it: it needs root, these programs and minutes, so that no other test does. The server
 //! listens on a bridge, so that all load crosses a virtual Ethernet. Daemons, namespaces and folders are this test's
 //! own and go with it.
 
@@ -107,7 +107,7 @@ fn verdict(summary: &Value) -> (String, f64) {
 }
 
 #[test]
-#[ignore = "needs root, Slurm and minutes: just cluster-test"]
+#[ignore = "needs root, Slurm and minutes: see docs/HOSTS.md"]
 fn a_campaign_under_slurm() {
     let cluster = match Cluster::start() {
         Ok(cluster) => cluster,

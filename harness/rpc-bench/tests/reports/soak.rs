@@ -55,7 +55,8 @@ fn reported(sample: Sample) -> (bench_report::Run, String) {
     let dir = tempfile::tempdir().unwrap();
     let plan = plan();
     let observed = Observation { took_s: 600.0, ..observation(&plan.trials[0], completed(sample)) };
-    let folder = folder(dir.path(), "soak", &plan, &conditions("just soak legacy"), [observed]);
+    let folder =
+        folder(dir.path(), "soak", &plan, &conditions("just bench-all soak --server legacy"), [observed]);
     let run = bench_report::Run::load(&folder).unwrap();
     let text = bench_report::markdown(&run, false);
     (run, text)

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
             }
             for kind in StoreKind::ALL.into_iter().filter(|kind| !kind.is_built()) {
                 println!(
-                    "SKIPPED {kind}: this program was built without RocksDB; `just ledger-rocksdb` adds it"
+                    "SKIPPED {kind}: this program was built without RocksDB; `target/rocksdb/release/ledger` adds it"
                 );
             }
             ExitCode::SUCCESS

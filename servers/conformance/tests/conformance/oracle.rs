@@ -147,7 +147,7 @@ pub fn without_moments(state: &str, mut answer: Value) -> Value {
 
 /// A real node of another version, where it is built: its own version is all that may differ.
 #[test]
-#[ignore = "needs the node, which only `just build-node` builds"]
+#[ignore = "needs the node, which docs/ADD-A-SERVER.md says how to build"]
 fn agave_node_answers_as_the_recorded_node() {
     let version = |response: &str| response.replace("2.3.13", "4.2.2").replace("2142755730", "565236538");
     replay_in_version(&Server::named(AGAVE_NODE), &version);
