@@ -62,7 +62,6 @@ fn ceiling(tool: LoadTool, windows: impl Iterator<Item = (u32, bool)>) -> Ceilin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench_model::load::sample_details::Details;
     use bench_model::load::{Latency, OpenWindow};
     use bench_model::observation::Outcome;
     use bench_model::plan::Trial;
@@ -71,12 +70,9 @@ mod tests {
         let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
         LoadSample {
             succeeded: 1_000 - failed,
-            failed: BTreeMap::from([("timeout".to_owned(), failed)]),
+            failed: [("timeout".to_owned(), failed)].into(),
             time_taken_s: 1.0,
-            bytes_read: 1,
-            bytes_written: None,
             latency_us: all(100.0),
-            quantiles: Vec::new(),
             open: Some(OpenWindow {
                 requested_rate: 1_000.0,
                 achieved_rate: achieved,
@@ -86,9 +82,7 @@ mod tests {
                 own_lag_us: None,
                 from_send_us: all(100.0),
             }),
-            series: Vec::new(),
-            staged: None,
-            details: Details::default(),
+            ..LoadSample::default()
         }
     }
 

@@ -50,7 +50,7 @@ use bench_model::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, 
 use bench_model::workload::Workload;
 
 use charts::Drawn;
-pub use format::{NEVER_SENT, shell};
+pub use format::shell;
 pub use headline::{headline, headline_in, so_far};
 pub use sections::markdown;
 

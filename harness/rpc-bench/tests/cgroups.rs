@@ -3,14 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bench_measure::owned_process::{Limits, Output, Owned};
 use bench_model::config::Placement;
-use bench_system::cgroup::{Cgroup, Cpus, Cpuset, MemoryMax, Size, Usage};
+use bench_system::cgroup::{Cgroup, Cpus, Cpuset, Size, Usage};
 use bench_system::interrupt::Interrupt;
 
 /// The group, unless this machine or this user has none.
@@ -35,33 +34,6 @@ fn run(group: &Cgroup, script: &str) -> std::process::ExitStatus {
     let limits = Limits { group: Some(group), ..Limits::default() };
     let mut child = Owned::spawn_with(Path::new("/bin/sh"), &args, &output, Placement::Free, limits).unwrap();
     child.wait(Duration::from_secs(60), &Interrupt::install().unwrap()).unwrap().unwrap()
-}
-
-const BURN: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-
-#[test]
-fn a_quota_throttles_and_says_how_often() {
-    // A twentieth of a processor: a busy neighbour leaves a process that much in each period, so the quota ends it.
-    let Some(group) = group(Size { cpu_quota: Some(Cpus(50)), ..Size::default() }) else { return };
-    let before = group.usage();
-    assert!(run(&group, BURN).success());
-    let usage = group.usage().since(before);
-    assert!(usage.throttled_periods > Some(0) && usage.throttled_s > Some(0.0), "{usage:?}");
-    assert!(usage.throttled_share().is_some_and(|share| share > 0.5 && share <= 1.0), "{usage:?}");
-    assert_eq!(usage.oom_kills, None, "memory is not limited, so it is not counted");
-}
-
-#[test]
-fn memory_beyond_the_limit_is_a_kill_that_is_counted() {
-    let Some(group) = group(Size { memory_max: Some(MemoryMax(16 << 20)), ..Size::default() }) else {
-        return;
-    };
-    // `tail` holds one line of 64 MB.
-    let ended = run(&group, "head -c 64000000 /dev/zero | exec tail -n 1 > /dev/null");
-    assert!(!ended.success() || ended.signal().is_some(), "{ended:?}");
-    let usage = group.usage();
-    assert!(usage.is_out_of_memory(), "{usage:?}");
-    assert!(usage.memory_peak_bytes.is_some_and(|peak| peak <= 16 << 20), "{usage:?}");
 }
 
 #[test]

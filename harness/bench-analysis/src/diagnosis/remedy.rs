@@ -140,32 +140,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use bench_model::config::{Holds, Overrides, Ready};
 
     fn server(args: &[&str]) -> Server {
-        Server {
-            name: "actix".into(),
-            title: "x".into(),
-            label: None,
-            colour: None,
-            build: Vec::new(),
-            program: "p".into(),
-            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-            ws_args: Vec::new(),
-            ws_path: None,
-            ready: Ready::Connect {},
-            headers: Default::default(),
-            tls: false,
-            ca: None,
-            holds: Holds::Everything,
-            version: None,
-            open_files: None,
-            prepare: Vec::new(),
-            upstream: None,
-            contract: false,
-            checkout: None,
-            overrides: Overrides::default(),
-        }
+        let entry = json!({ "name": "actix", "title": "x", "program": "p", "args": args, "ready": { "connect": {} } });
+        serde_json::from_value(entry).unwrap()
     }
 
     #[test]

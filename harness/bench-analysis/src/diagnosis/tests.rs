@@ -9,7 +9,6 @@ use serde_json::json;
 
 use super::*;
 use bench_model::config::Placement;
-use bench_model::load::sample_details::Details;
 use bench_model::load::{Latency, LoadSample};
 use bench_model::observation::{Capacity, Connecting, Outcome, Sample};
 use bench_model::plan::Trial;
@@ -35,16 +34,11 @@ pub(crate) fn healthy() -> Sample {
     let latency_us = Latency { mean: 10e3, p50: 9e3, p90: 15e3, p99: 30e3, p999: Some(40e3), max: 60e3 };
     let load = LoadSample {
         succeeded: 100_000,
-        failed: BTreeMap::new(),
         time_taken_s: 1.0,
         bytes_read: 1,
-        bytes_written: None,
         latency_us,
         quantiles: vec![(0.0, 200.0), (0.5, 9e3), (0.9, 15e3), (0.99, 30e3), (0.999, 40e3), (1.0, 60e3)],
-        open: None,
-        series: Vec::new(),
-        staged: None,
-        details: Details::default(),
+        ..LoadSample::default()
     };
     let zero = Some(0);
     let network = NetworkCounters {

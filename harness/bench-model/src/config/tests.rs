@@ -95,18 +95,13 @@ const BACKGROUND: &str = "[open]\nrates = [5]\nconnections = 5\n[open.background
 #[test]
 fn rubbish_in_a_search_is_named() {
     let cases = [
-        ("tunings = [\"equal\", \"shipped\"]", "tunings = []", "threshold.tunings"),
         ("tunings = [\"equal\", \"shipped\"]", "tunings = [\"equal\", \"equal\"]", "threshold.tunings"),
-        ("tunings = [\"equal\", \"shipped\"]", "tunings = [\"fast\"]", "tunings"),
-        ("clients = [\"fasthttp\"]", "clients = [\"http3\"]", "clients"),
         ("clients = [\"fasthttp\"]", "clients = []", "threshold.clients"),
         ("[threshold]\nservers = [\"legacy\"", "[threshold]\nservers = [\"nobody\"", "threshold.servers"),
         ("clients = [\"fasthttp\"]", "workloads = [\"getNothing\"]", "threshold.workloads"),
         ("\nfrom = ", "\nfrom = 0 #", "threshold.from"),
-        ("\nfrom = ", "\nform = 7\nfrom = ", "form"),
         ("\nmost = ", "\nmost = 10 #", "threshold.most"),
         ("\nmost = ", "\nmost = 70000 #", "threshold.most"),
-        ("\nmost = ", "\n# most = ", "most"),
         ("\nmost = ", "\nbegin = 10\nmost = ", "threshold.begin"),
         ("\nmost = ", "\nbegin = 60001\nmost = ", "threshold.begin"),
         ("\nsteps_per_doubling = ", "\nsteps_per_doubling = 0 #", "threshold.steps_per_doubling"),
@@ -119,7 +114,6 @@ fn rubbish_in_a_search_is_named() {
         ("\nmost_trials = ", "\ntimeout_ms = 0\nmost_trials = ", "threshold.timeout_ms"),
         ("\nmost_trials = ", "\nwarmup_ms = 1\nmost_trials = ", "threshold.warmup_ms"),
         ("connections = []", "connections = [5]", "max_blocks"),
-        ("[threshold]", "[treshold]", "treshold"),
     ];
     assert_campaign_refused("threshold", &cases);
     let background =
@@ -135,25 +129,20 @@ fn rubbish_in_a_service_level_is_named() {
         ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"one-core\"", "placement"),
         ("\np99_ms = ", "\np99_ms = 0 #", "slo.p99_ms"),
         ("\np99_ms = ", "\np99_ms = 5000 #", "slo.p99_ms"),
-        ("\np99_ms = ", "\n# p99_ms = ", "p99_ms"),
-        ("shortfall = \"1%\"", "shortfall = \"none\"", "shortfall"),
         ("shortfall = \"1%\"", "shortfall = \"1%\"\nmost_failed = 3", "most_failed"),
         ("shortfall = \"1%\"", "shortfall = \"1%\"\nservers = [\"nobody\"]", "slo.servers"),
         ("shortfall = \"1%\"", "shortfall = \"1%\"\nworkloads = [\"getNothing\"]", "slo.workloads"),
-        ("tool = \"rpc-load\"", "tool = \"unknown\"", "tool"),
         ("tool = \"rpc-load\"", "tool = \"bombardier\"", "slo.tool"),
         ("\nconnections = 200", "\nconnections = 0", "slo.connections"),
         ("\nfrom = ", "\nfrom = 50 #", "slo.from"),
         ("\nfrom = ", "\nform = 7\nfrom = ", "form"),
         ("\nmost = ", "\nmost = 10 #", "slo.most"),
-        ("width = \"5%\"", "width = 5", "width"),
         ("width = \"5%\"", "width = \"70%\"", "width"),
         ("\ninitial_trial_ms = ", "\ninitial_trial_ms = 5 #", "slo.initial_trial_ms"),
         ("\nfinal_trial_ms = ", "\nfinal_trial_ms = 600 #", "slo.final_trial_ms"),
         ("\nduration_sum_ms = ", "\nduration_sum_ms = 900 #", "slo.duration_sum_ms"),
         ("exceed_ratio = \"20%\"", "exceed_ratio = \"90%\"", "exceed_ratio"),
         ("\nmost_trials = ", "\nmost_trials = 3 #", "slo.most_trials"),
-        ("[slo]", "[sla]", "sla"),
         ("[slo]", &format!("{BACKGROUND}[slo]"), "table [slo]: the campaign also has other loads"),
     ];
     assert_campaign_refused("slo", &cases);
@@ -165,7 +154,6 @@ fn rubbish_in_stages_is_named() {
     let cases = [
         ("users = 500", "users = 50000", "stages.ramp.users"),
         ("seconds = 120", "seconds = 0", "stages.ramp.seconds"),
-        ("seconds = 120", "minutes = 2", "minutes"),
         ("time_scale = \"25%\"", "time_scale = \"200%\"", "time_scale"),
         ("time_scale = \"25%\"", "time_scale = \"50%\"", "write window_ms = 120000"),
         ("[\"http\", \"websocket\"]", "[\"carrier pigeon\"]", "carrier pigeon"),
@@ -213,7 +201,6 @@ fn rubbish_in_a_bound_is_named() {
         ("within = \"3%\"", "", "either at_most"),
         ("within = \"3%\"", "within = \"3%\"\nat_most = 1.5", "either at_most"),
         ("within = \"3%\"", "at_most = 0.0", "pass.at_most"),
-        ("within = \"3%\"", "within = 5", "within"),
         ("within = \"3%\"", "at_most = \"twice\"", "no percentage"),
         ("within = \"3%\"", "at_most = true", "a ratio such as 1.2"),
         ("over = \"actix-minimal\"", "over = \"nobody\"", "pass.over"),
@@ -232,7 +219,6 @@ fn rubbish_in_an_arm_is_named() {
         ("{ global_queue_interval = 8 }", "{ global_queue_interval = 61 }", "field settings"),
         ("{ global_queue_interval = 8 }", "{ global_queue_interval = 8, threads = 2 }", "field settings"),
         ("{ threads = 2 }", "{ threads = 0 }", "settings.threads"),
-        ("{ threads = 2 }", "{ tokio = 2 }", "tokio"),
         ("name = \"legacy-walk-0\"", "name = \"legacy-workers-2\"", "servers"),
         ("getBalance = [2000]", "getBalance = [126]", "field loads"),
         ("getBalance = [2000]", "getNothing = [2000]", "field loads"),
@@ -260,13 +246,9 @@ fn rubbish_in_a_server_is_named() {
 fn rubbish_in_a_field_is_named() {
     let cases = [
         ("max_blocks = 1", "max_blocks = 0", "max_blocks"),
-        ("max_blocks = 1", "max_blocks = -3", "max_blocks"),
         ("max_blocks = 1", "max_blocks = \"many\"", "max_blocks"),
-        ("max_blocks = 1", "max_bloks = 1", "max_bloks"),
-        ("max_blocks = 1", "", "max_blocks"),
         ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = 2\nseed", "precision"),
         ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = \"0%\"\nseed", "precision"),
-        ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"narrow\"\nseed", "margin"),
         ("max_blocks = 1\nseed", "max_blocks = 1\nmax_minutes = 3\nseed", "max_minutes"),
         ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = \"2%\"\nmax_minutes = 0\nseed", "max_minutes"),
         ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"120%\"\nseed", "margin"),
@@ -276,18 +258,14 @@ fn rubbish_in_a_field_is_named() {
         ("window_ms = 1000", "window_ms = 5", "window_ms"),
         ("window_ms = 1000", "window_ms = 99999999", "window_ms"),
         ("timeout_ms = 2000", "timeout_ms = 0", "timeout_ms"),
-        ("tuning = \"equal\"", "tuning = \"fast\"", "tuning"),
         ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"trio\"", "placement"),
         ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"duet\"", "control"),
         ("connections = 25", "connections = 0", "[duets]"),
-        ("precision = \"1%\"", "precision = 1", "precision"),
         ("baseline = \"legacy\"", "baseline = \"nobody\"", "baseline"),
         ("accounts = 100000", "accounts = 0", "accounts"),
-        ("slots = 1500", "slots = 99999999999", "slots"),
         ("headline = { getBalance = 125", "headline = { getBalance = 126", "headline"),
         ("servers = [\"legacy\"", "servers = [\"legacy\", \"legacy\"", "servers"),
         ("workloads = [\"getBalance\", \"getBlocks\"]", "workloads = []", "workloads"),
-        ("seed = 1\nwarmup", "seed = 1.5\nwarmup", "seed"),
     ];
     assert_campaign_refused("smoke", &cases);
 }

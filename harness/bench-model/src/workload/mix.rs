@@ -255,11 +255,8 @@ mod tests {
             ),
             ("why = \"a test\"", "why = \"a test\"\nexpected = \"ledger\"", "field expected"),
             ("why = \"a test\"", "why = \"a test\"\nneeds_slots = 5", "field needs_slots"),
-            ("why = \"a test\"", "", "why"),
             ("weight = 3", "weight = 0", "[[request]] 1: field weight"),
             ("weight = 1", "weight = 1000001", "[[request]] 2: field weight"),
-            ("weight = 3", "weight = -3", "bad.toml:4: field weight"),
-            ("weight = 3", "", "weight"),
             ("weight = 3", "weihgt = 3", "bad.toml:4: unknown field `weihgt`"),
             (
                 "\"getBlocks\"",
@@ -272,15 +269,12 @@ mod tests {
                 "bad.toml:6: field account: give \"uniform\", \"absent\" or { zipf",
             ),
             ("{ zipf = 1.5 }", "{ zipf = 1.5, absent = 2 }", "bad.toml:6: field account: give \"uniform\""),
-            ("{ zipf = 1.5 }", "7", "bad.toml:6: field account: give \"uniform\""),
             ("{ zipf = 1.5 }", "{ zipf = 0 }", "[[request]] 1: field account: an exponent of 0"),
-            ("{ zipf = 1.5 }", "{ zipf = nan }", "[[request]] 1: field account: an exponent of NaN"),
             ("account = { zipf = 1.5 }", "account = \"absent\"\nparams = '[]'", "give at most one of them"),
             ("account = { zipf = 1.5 }", "params = '[1'", "[[request]] 1: field params: not JSON"),
             ("account = { zipf = 1.5 }", "params = '7'", "[[request]] 1: field params: no JSON array"),
             ("slots = 50", "slots = 0", "[[request]] 2: field blocks.slots"),
             ("slots = 50", "slots = 500001", "[[request]] 2: field blocks.slots"),
-            ("slots = 50,", "", "bad.toml:11"),
             ("\"tip\"", "\"top\"", "`top`, expected `tip` or `random`"),
         ];
         assert!(read(GOOD).is_ok());

@@ -284,12 +284,6 @@ mod tests {
     }
 
     #[test]
-    fn plain_parameters_stay_as_they_are() {
-        let plain = json!(["a\"b", 1, null, { "commitment": "confirmed", "nested": [{}, []] }]);
-        assert!(drawn(plain.clone()).iter().all(|drawn| *drawn == plain));
-    }
-
-    #[test]
     fn values_are_drawn_wherever_they_stand() {
         let all = drawn(json!([
             { "to": { "one_of": ["x", "y"] }, "data": { "join": ["0x70", { "range": [16, 17], "hex": true }, "\""] } },

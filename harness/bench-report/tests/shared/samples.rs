@@ -1,8 +1,5 @@
 //! Samples for tests that need no server.
 
-use std::collections::BTreeMap;
-
-use bench_model::load::sample_details::Details;
 use bench_model::load::{Latency, LoadSample};
 use bench_model::observation::{Capacity, Sample};
 use bench_system::probe::host::HostActivity;
@@ -14,16 +11,10 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
     let latency_us = Latency { mean: 125.0 / rate * 1e6, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
     let load = LoadSample {
         succeeded: rate as u64,
-        failed: BTreeMap::new(),
         time_taken_s: 1.0,
         bytes_read: 1,
-        bytes_written: None,
         latency_us,
-        quantiles: Vec::new(),
-        open: None,
-        series: Vec::new(),
-        staged: None,
-        details: Details::default(),
+        ..LoadSample::default()
     };
     let used = rate * cpu_us / 1e6;
     Sample {

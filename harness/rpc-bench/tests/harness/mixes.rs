@@ -83,33 +83,3 @@ fn a_mix_at_a_rate_is_checked_under_load() {
     assert!(report.contains("exponent 1 (75 %), getBlocks of 9 slots anywhere (25 %)"), "{report}");
     assert!(report.contains("compared with the true one: all were right.\n"), "{report}");
 }
-
-#[test]
-fn a_server_that_lies_under_load_gives_no_figure() {
-    let Some(bench) = with_vegeta() else { return };
-    let program = bench.link_faulty();
-    // It tells the truth to all that comes before the window: some forty requests, and the warm-up's hundred requests.
-    let args = bench.path("servers.toml");
-    let text = fs::read_to_string(args).unwrap();
-    let actix = bench.path("server-actix");
-    let text = text.replace(&format!("{actix:?}"), &format!("{program:?}"));
-    bench.write(
-        "servers.toml",
-        &text.replacen("\"--accounts\"", "\"--lie-after\", \"170\", \"--accounts\"", 1),
-    );
-    assert_eq!(run_mix(&bench), Some(1));
-    let of = |server: &str| {
-        let found = bench.observations().into_iter().find(|observation| observation["server"] == server);
-        found.unwrap()["outcome"].clone()
-    };
-    let lied = of("actix");
-    assert_eq!(
-        (&lied["kind"], &lied["when"]),
-        (&Value::from("wrong_answer"), &Value::from("under load")),
-        "{lied}"
-    );
-    let said = lied["answer"].as_str().unwrap();
-    assert!(said.contains("a lie") && said.contains("instead of") && said.contains("requested {"), "{said}");
-    assert_eq!(of("control")["kind"], "completed");
-    assert!(bench.report().contains("wrong answer under load"), "{}", bench.report());
-}

@@ -109,12 +109,3 @@ fn a_rate_that_is_not_held_shows_what_was_answered_and_is_hollow() {
         "it has these already: {report}"
     );
 }
-
-#[test]
-fn few_rates_are_no_curve() {
-    let dir = tempfile::tempdir().unwrap();
-    let (run, report) = reported(dir.path(), Some(&[1_000, 2_000, 4_000]));
-    assert!(run.summary.views.is_empty());
-    assert!(!report.contains("CPU time for a request, by rate") && report.contains("](cpu.svg)"), "{report}");
-    assert!(!dir.path().join(&run.name).join("view-1.svg").exists());
-}

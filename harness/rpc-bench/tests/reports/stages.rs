@@ -1,14 +1,13 @@
 //! Users in stages on synthetic samples: what stands in the headline, the views and the course of a trial.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use bench_measure::run;
 use bench_model::config::ConfigDir;
+use bench_model::load::Latency;
 use bench_model::load::k6::{Second, Staged};
-use bench_model::load::{Latency, LoadTool};
 use bench_model::observation::{Outcome, Sample};
-use bench_model::plan::{Plan, Trial, planned};
+use bench_model::plan::{Plan, Trial};
 use bench_report::Run;
 
 use crate::observed::{self, all, cells, completed, folder, observation, section};
@@ -63,48 +62,6 @@ fn row(report: &str, view: &str, server: &str, transport: &str) -> Vec<String> {
 
 fn of_users(report: &str, server: &str, transport: &str) -> Vec<String> {
     row(report, "Users in stages", server, transport)
-}
-
-#[test]
-fn every_server_is_measured_over_every_transport_within_each_block() {
-    let plan = plan("stages");
-    assert_eq!(plan.servers.len(), 8);
-    assert_eq!(planned(&plan.campaign, &plan.trials), 8 * plan.campaign.max_blocks as usize);
-    assert!(plan.trials.iter().all(|trial| trial.tool == LoadTool::K6 && trial.connections == 500));
-    let first: BTreeSet<&str> = plan.trials[..8].iter().map(|trial| trial.server.as_str()).collect();
-    let all: BTreeSet<&str> = plan.servers.iter().map(|server| server.name.as_str()).collect();
-    assert_eq!(first, all);
-}
-
-#[test]
-fn both_transports_stand_next_to_each_other() {
-    let dir = tempfile::tempdir().unwrap();
-    let (run, report) = reported("stages", dir.path(), |trial| completed(staged(trial)));
-    assert!(!report.contains("Incomplete") && !report.contains("busy load tool"), "{report}");
-    for line in [
-        "- **jsonrpc-core**: p99 from 2.50 ms over HTTP to 900 µs over WebSocket.",
-        "- **jsonrpc-core**: CPU time per request over HTTP: 0.50 over WebSocket; too few blocks for an interval.",
-    ] {
-        assert!(report.contains(line), "{line} in {report}");
-    }
-    // p99, p50, slowest, connecting, CPU, memory, k6's processors, lateness, left, requests, failed, trials.
-    let expected = [
-        "2.50 ms", "400 µs", "7.00 ms", "250 µs", "250 µs", "60.2 µs", "50.0 MiB", "0.600", "600 µs", "1",
-        "200", "0", "3",
-    ];
-    assert_eq!(of_users(&report, "jsonrpc-core", "over HTTP"), expected);
-    let websocket = of_users(&report, "jsonrpc-core", "over WebSocket");
-    assert_eq!(websocket[..5], ["900 µs", "400 µs", "7.00 ms", "1.50 ms", "1.50 ms"]);
-    let compared = row(&report, "One transport over the other", "jsonrpc-core", "over WebSocket");
-    assert_eq!(compared[1..4], ["0.50", "900 µs", "0.36"]);
-    assert_eq!(row(&report, "One transport over the other", "jsonrpc-core", "over HTTP")[1], "-");
-
-    let cell = run.summary.cells.iter().find(|cell| cell.server == "legacy-transport-http").unwrap();
-    assert_eq!(cell.marks, [], "users wait between requests");
-    let course: Vec<_> = cell.latency.iter().map(|at| (at.t_ms, at.p99_us, at.answered_per_s)).collect();
-    assert_eq!(course, [(500.0, 2_500.0, Some(40.0)), (1_500.0, 2_500.0, Some(160.0))]);
-    let page = std::fs::read_to_string(dir.path().join(&run.name).join("report.html")).unwrap();
-    assert!(page.contains("[[10,2500],[200,7500],[500,30000]"), "by hand it is the same load");
 }
 
 #[test]

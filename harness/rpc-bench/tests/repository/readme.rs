@@ -110,10 +110,3 @@ fn a_wrong_block_is_an_error_with_its_line() {
         assert!(error.contains(named) && error.contains("line 3"), "{named}: {error}");
     }
 }
-
-#[test]
-fn docs_and_reports_agree_on_requests_never_sent() {
-    let text = fs::read_to_string(root().join("docs/METHODOLOGY.md")).unwrap();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    assert!(words.join(" ").contains(bench_report::NEVER_SENT), "{}", bench_report::NEVER_SENT);
-}

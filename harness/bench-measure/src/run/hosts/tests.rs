@@ -11,7 +11,6 @@ use super::shared::{Clock, Done, HostResult, Measured};
 use super::telling;
 use bench_model::config::Pool;
 use bench_model::load::records::{Record, sample};
-use bench_model::load::sample_details::Details;
 use bench_model::load::{Latency, Load, LoadSample};
 use bench_system::probe::host::Host;
 use bench_system::probe::process_usage::CpuTime;
@@ -94,14 +93,8 @@ fn closed(succeeded: u64, mean: f64, max: f64) -> LoadSample {
         succeeded,
         failed: [("timeout".to_owned(), 2)].into(),
         time_taken_s: 1.0,
-        bytes_read: 10,
-        bytes_written: None,
         latency_us: Latency { mean, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max },
-        quantiles: Vec::new(),
-        open: None,
-        series: Vec::new(),
-        staged: None,
-        details: Details::default(),
+        ..LoadSample::default()
     }
 }
 

@@ -12,36 +12,10 @@ fn legacy(holds: Holds) -> Server {
 }
 
 #[test]
-fn what_a_node_lacks_is_named_before_anything_is_begun() {
-    let workload = |name| shipped().workload(name).unwrap();
-    let said =
-        |holds, name| check_one(&legacy(holds), &[workload(name)]).map_err(|error| error.to_string()).err();
-    for name in ["getHealth", "getBalance", "getBlocks", "everything"] {
-        assert_eq!(said(Holds::Everything, name), None, "{name}");
-    }
-    let accounts = || Holds::Methods(vec!["getBalance".to_owned()]);
-    assert_eq!(said(accounts(), "getBalance"), None);
-    let slots = said(accounts(), "getBlocks").unwrap();
-    assert!(
-        slots.starts_with("server legacy: does not answer getBlocks") && slots.contains("workload getBlocks"),
-        "{slots}"
-    );
-    assert!(said(Holds::Nothing, "getBalance").unwrap().contains("field holds"), "its accounts");
-    assert!(said(accounts(), "everything").is_some(), "one of a mix is enough");
-}
-
-#[test]
 fn a_stated_answer_needs_no_ledger() {
     let own = r#"{"name":"own","why":"a test","body":"{\"id\":1,\"method\":\"getSlot\"}","expected":{"answer":"{}"}}"#;
     let own: Workload = serde_json::from_str(own).unwrap();
     assert!(check_one(&legacy(Holds::Nothing), &[own]).is_ok());
-}
-
-#[test]
-fn a_program_that_is_on_no_path_is_named() {
-    let server = Server { build: Vec::new(), program: "no-such-node".to_owned(), ..legacy(Holds::Nothing) };
-    let said = check_one(&server, &[]).unwrap_err().to_string();
-    assert_eq!(said, "server legacy: there is no no-such-node on the PATH; install it first");
 }
 
 #[test]

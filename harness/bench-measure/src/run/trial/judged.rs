@@ -247,24 +247,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use bench_model::load::k6;
     use bench_model::load::sample_details::Details;
-    use bench_model::load::{Latency, k6};
 
     fn load(succeeded: u64) -> LoadSample {
-        let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
-        LoadSample {
-            succeeded,
-            failed: BTreeMap::new(),
-            time_taken_s: 1.0,
-            bytes_read: 1,
-            bytes_written: None,
-            latency_us,
-            quantiles: Vec::new(),
-            open: None,
-            series: Vec::new(),
-            staged: None,
-            details: Details::default(),
-        }
+        LoadSample { succeeded, ..LoadSample::default() }
     }
 
     fn failed(requests: u64, errors: u64) -> Option<Outcome> {
@@ -272,21 +259,13 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_fit_pass() {
-        assert_eq!(failed(1_000, 0), None);
-        assert_eq!(failed(1_020, 0), None);
+    fn counts_fit_or_make_the_trial_invalid_and_an_error_in_http_200_is_a_wrong_answer() {
+        assert_eq!((failed(1_000, 0), failed(1_020, 0)), (None, None));
         assert_eq!(check_counts(None, &[&load(1_000)], 10, None), Ok(()));
-    }
-
-    #[test]
-    fn a_json_rpc_error_in_http_200_is_a_wrong_answer() {
         assert!(matches!(failed(1_000, 1), Some(Outcome::WrongAnswer { .. })));
-    }
-
-    #[test]
-    fn counts_that_do_not_fit_make_the_trial_invalid() {
-        assert!(matches!(failed(999, 0), Some(Outcome::Invalid { .. })));
-        assert!(matches!(failed(1_021, 0), Some(Outcome::Invalid { .. })));
+        for requests in [999, 1_021] {
+            assert!(matches!(failed(requests, 0), Some(Outcome::Invalid { .. })), "{requests}");
+        }
     }
 
     #[test]
