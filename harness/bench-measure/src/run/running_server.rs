@@ -210,18 +210,6 @@ mod tests {
     const BALANCE: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"context":{"slot":7},"value":3}}"#;
 
     #[test]
-    fn the_ledger_is_the_reference_where_the_server_has_it() {
-        assert_eq!(found(&["TRUTH"]).unwrap(), Reference::Ledger);
-    }
-
-    #[test]
-    fn an_answer_given_twice_is_the_reference_whatever_the_slot() {
-        let later = BALANCE.replace("7", "8");
-        let Reference::Own(answer) = found(&[BALANCE, &later]).unwrap() else { panic!("not its own") };
-        assert_eq!(answer["result"]["value"], 3);
-    }
-
-    #[test]
     fn an_error_of_null_is_none() {
         let answer = r#"{"id":1,"result":3,"error":null}"#;
         assert!(matches!(found(&[answer]), Ok(Reference::Own(_))));

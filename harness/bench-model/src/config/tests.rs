@@ -277,3 +277,21 @@ fn an_unknown_name_lists_the_known_ones() {
     assert!(message(shipped().campaign("nope").map(drop)).contains("quick, rates"));
     assert!(message(shipped().workload("../servers").map(drop)).contains("getBalance"));
 }
+
+/// What connections, batches and ratios can't be.
+#[test]
+fn rubbish_in_a_way_to_send_is_named() {
+    let over = "over = { transport = \"http\" }";
+    for (name, good, bad, field) in [
+        ("connections", "hold = true", "hold = true\nbaseline = \"legacy\"", "field hold"),
+        ("connections", "tool = \"rpc-load\"", "", "bombardier can't hold"),
+        ("batches", "batch       = [1, 10, 100]", "batch = [0, 1]", "batch"),
+        ("batches", "tool = \"rpc-load\"", "tool = \"vegeta\"", "vegeta"),
+        ("websocket", over, "over = { transport = \"ipc\" }", "field over.transport"),
+        ("websocket", over, "over = { workload = \"getBalance\" }", "field over.workload"),
+        ("websocket", "max_blocks", "baseline = \"legacy\"\nmax_blocks", "fields baseline and over"),
+        ("curves", "headline =", "over = { server = \"legacy\" }\nheadline =", "field over"),
+    ] {
+        assert_campaign_refused(name, &[(good, bad, field)]);
+    }
+}

@@ -129,26 +129,3 @@ fn shown(path: &str, name: &str, value: &Value) -> Option<String> {
         Value::Number(_) | Value::Bool(_) => (!is_unused).then(|| format!("{name} {value}")),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn raw_values_are_lines() {
-        let lines = raw(&json!({
-            "number": 3,
-            "outcome": {
-                "kind": "completed", "list": [1, 2], "none": null,
-                "network": { "drops": 0, "resets": 2 }, "load": { "succeeded": 0, "latency_us": { "p99": 1.5 } }
-            }
-        }));
-        assert_eq!(
-            lines,
-            "trial: number 3\noutcome: kind completed, list (a list of 2)\nload: succeeded 0\nload.latency_us: p99 \
-             1.5\n\
-             network: resets 2\n"
-        );
-    }
-}

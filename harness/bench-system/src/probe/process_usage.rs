@@ -90,26 +90,3 @@ pub(super) fn process(pid: u32) -> Option<Process> {
 pub fn peak_memory_bytes(pid: u32) -> Option<u64> {
     process(pid)?.status().ok()?.vmhwm.map(|kib| kib * 1024)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_shows_in_cpu_time_and_memory() {
-        let before = cpu_time(std::process::id()).unwrap();
-        let block = vec![1_u8; 64 << 20];
-        // Other tests of this process may take the time alone, so once round at least.
-        let mut sum = 0_u64;
-        while sum == 0 || cpu_time(std::process::id()).unwrap().since(before).total_s() < 0.05 {
-            sum += block.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>();
-        }
-        assert!(peak_memory_bytes(std::process::id()).unwrap() > 64 << 20);
-    }
-
-    #[test]
-    fn a_process_that_is_gone_is_an_error() {
-        assert!(cpu_time(u32::MAX / 4).unwrap_err().to_string().contains("gone"));
-        assert_eq!(peak_memory_bytes(u32::MAX / 4), None);
-    }
-}

@@ -173,33 +173,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_memory_threads_and_files_are_read() {
-        let pid = std::process::id();
-        let dir = tempfile::tempdir().unwrap();
-        let at_rest = AtRest::read(pid).unwrap();
-        let sampler = sample(pid, at_rest, Duration::from_millis(250), None);
-        let files: Vec<_> =
-            (0..500).map(|n| std::fs::File::create(dir.path().join(n.to_string())).unwrap()).collect();
-        let block = vec![1_u8; 64 << 20];
-        let began = Instant::now();
-        let mut sum = 0_u64;
-        while began.elapsed() < Duration::from_millis(250) {
-            sum += block.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>();
-        }
-        // While the sampler rests, so that it has waited of its own will.
-        let sampled = sampler.end();
-        assert!(sum > 0 && files.len() == 500);
-        let last = sampled.resources.last().unwrap();
-        assert!(sampled.resources.windows(2).all(|two| two[0].t_ms <= two[1].t_ms));
-        assert!(last.t_ms >= 250 && last.user_us.unwrap() + last.system_us.unwrap() > 10_000, "{last:?}");
-        assert!(last.memory_bytes.unwrap() > 60 << 20, "{last:?}");
-        assert!(last.threads.unwrap() >= 2 && last.voluntary_switches.unwrap() >= 1, "{last:?}");
-        // Other tests of this process close files of their own meanwhile.
-        assert!(sampled.most_open_files().unwrap() >= 400, "{last:?}");
-        assert!(sampled.cpu_s.unwrap() > 0.0);
-    }
-
-    #[test]
     fn a_process_that_is_gone_gives_nothing() {
         let gone = u32::MAX / 4;
         assert!(AtRest::read(gone).unwrap_err().to_string().contains("gone"));

@@ -29,21 +29,3 @@ impl<T: Send + 'static> Watcher<T> {
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_observed_comes_at_the_windows_end() {
-        let watcher = Watcher::start(|ended| ended.recv().is_ok());
-        assert!(!watcher.has_ended());
-        assert!(watcher.end(), "it got the message");
-    }
-
-    #[test]
-    #[should_panic(expected = "lost")]
-    fn a_thread_that_is_lost_is_no_observation_of_nothing() {
-        Watcher::<Option<u64>>::start(|_| panic!("lost")).end();
-    }
-}

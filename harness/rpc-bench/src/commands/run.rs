@@ -301,7 +301,6 @@ pub(super) fn check_as_begun(folder: &RunFolder, tools: &Tools) -> Result<()> {
 mod tests {
     use bench_model::load::Level;
     use bench_model::load::toolchain::Source;
-    use bench_model::provenance::Program;
 
     use super::*;
 
@@ -335,28 +334,6 @@ mod tests {
             command("my own", &plain),
             "cargo rpc-bench run tiny --config 'my own' --target http://127.0.0.1:1/"
         );
-    }
-
-    #[test]
-    fn a_run_is_resumed_with_the_compiler_that_it_began_with() {
-        let (mut plan, _) = run::resolve(&ConfigDir::of_repository(), "smoke").unwrap();
-        plan.servers.truncate(1);
-        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
-        plan.servers[0].build.extend(["--manifest-path", manifest].map(str::to_owned));
-        let mut program = Program::of(&plan.servers[0], Path::new("."));
-        program.compiler = Some("rustc 1.0.0".to_owned());
-        let dir = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(dir.path(), "smoke").unwrap();
-        folder.write_new("plan.json", &serde_json::to_string(&plan).unwrap()).unwrap();
-        let conditions = serde_json::json!({
-            "started_at": "", "host": { "cpu": "a processor", "cores": 2, "open_files": 1_024 },
-            "tool": tool(LoadTool::Bombardier), "servers": {}, "command": "",
-            "programs": { &plan.servers[0].name: program },
-        });
-        folder.write_new("environment.json", &conditions.to_string()).unwrap();
-        let refused = check_as_begun(&folder, &Tools::of([], Path::new("."))).unwrap_err();
-        let refused = format!("{refused:#}");
-        assert!(refused.contains("or its flags changed since the run began (rustc 1.0.0"), "{refused}");
     }
 
     #[test]

@@ -13,7 +13,6 @@ use bench_model::plan::Plan;
 use bench_model::plan::{self, Trial};
 use bench_model::results::RunFolder;
 use bench_system::probe::resources::ResourceSample;
-use serde_json::Value;
 
 /// Two servers at two loads, of which the higher one is the headline's; a window of a second.
 fn plan(blocks: u32) -> Plan {
@@ -219,45 +218,4 @@ fn a_report_shows_its_charts_and_the_cost_of_reading() {
         report.contains("0.15 % of the 2 cores' time in the window (median trial; at most 0.50 %)"),
         "{report}"
     );
-}
-
-/// How far the latency of trials with that many requests is drawn, in `quantiles.svg` and for the zoom of
-/// `report.html`: the last percentile that the axis names, whether a part of the lines is thin, and the last place of
-/// the thick and of the thin lines.
-fn tail(requests: f64) -> (String, bool, [f64; 2]) {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = written(dir.path(), &plan(3), |_| {
-        let mut sample = sample(requests, 10.0);
-        let tail = [(0.5, 400.0), (0.9, 700.0), (0.99, 2e3), (0.999, 4e3), (0.9999, 9e3), (0.999_99, 2e4)];
-        sample.load.quantiles = tail.into_iter().chain([(0.999_999, 3e4), (1.0, 4e4)]).collect();
-        sample
-    });
-    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
-    let svg = read("quantiles.svg");
-    let named = ["50", "90", "99", "99.9", "99.99", "99.999"];
-    let last = named.into_iter().rfind(|name| svg.contains(&format!(">{name}</text>"))).unwrap().to_owned();
-    let is_thin = svg.lines().any(|line| line.contains("fill=\"none\"") && !line.contains("stroke-width"));
-    let page = read("report.html");
-    let zooms = page.split("<script type=\"application/json\">").skip(1);
-    let zooms = zooms.map(|rest| rest.split("</script>").next().unwrap());
-    let zoom = zooms.map(|text| serde_json::from_str::<Value>(text).unwrap());
-    let zoom = zoom.into_iter().find(|zoom| zoom["panels"][0]["x"]["write"] == "percentile").unwrap();
-    let lines = zoom["panels"][0]["lines"].as_array().unwrap().clone();
-    let last_of = |width: f64| {
-        let of_width = lines.iter().filter(|line| line["width"].as_f64() == Some(width));
-        let places = of_width.flat_map(|line| line["x"].as_array().unwrap()).map(|x| x.as_f64().unwrap());
-        places.fold(0.0, f64::max).round()
-    };
-    (last, is_thin, [last_of(2.0), last_of(1.0)])
-}
-
-#[test]
-fn latency_is_drawn_as_far_as_the_requests_of_a_trial_reach() {
-    // At least ten requests beyond each percentile: thick to the end.
-    assert_eq!(tail(1_000_000.0), ("99.999".to_owned(), false, [100_000.0, 0.0]));
-    // Ten beyond 99.99 and one beyond 99.999.
-    assert_eq!(tail(100_000.0), ("99.999".to_owned(), true, [10_000.0, 100_000.0]));
-    // Beyond 99.999 there is none.
-    assert_eq!(tail(99_000.0), ("99.99".to_owned(), true, [1_000.0, 10_000.0]));
-    assert_eq!(tail(5_000.0), ("99.9".to_owned(), true, [100.0, 1_000.0]));
 }

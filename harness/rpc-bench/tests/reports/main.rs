@@ -7,6 +7,7 @@ mod all_runs;
 mod answer;
 mod charts;
 mod curves;
+mod held_connections;
 mod hosts;
 mod kept;
 mod mixes;
@@ -26,7 +27,6 @@ mod two_runs;
 mod usual_rate;
 mod verbs;
 mod views;
-mod websocket;
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -8,7 +8,7 @@ use bench_model::plan::{self, Plan, Trial};
 use bench_model::results::RunFolder;
 
 use crate::observed::{self, observe_planned};
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 
 /// What a server needs for a request at 4,000/s and in a closed loop, in microseconds.
 type Cpu = fn(server: &str, workload: &str) -> (f64, f64);
@@ -43,14 +43,9 @@ fn put(folder: &RunFolder, plan: &Plan, cpu: Cpu) {
         given.load.latency_us.p99 = if less { 400.0 } else { 800.0 } * wobble;
         given
     };
-    let conditions = serde_json::json!({
-        "started_at": "2026-11-23T00:00:00Z", "command": "just bench-all", "servers": {},
-        "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
-        "tool": { "name": "bombardier", "version": "1.2.6", "source": "pinned", "sha256": "" },
-    });
     let observed = observe_planned(plan, gave).into_iter();
     let at_once = observed.map(|observation| Observation { took_s: 0.001, ..observation });
-    observed::fill(folder, plan, &conditions.to_string(), at_once);
+    observed::fill(folder, plan, &conditions("just bench-all"), at_once);
 }
 
 /// The cells of a table's row.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::thread;
 
 use super::super::Ending;
 use super::*;
@@ -134,57 +133,6 @@ fn a_clean_window_is_kept_request_by_request() {
         for scratch in ["requests", "answered", "decode.stderr", "stderr"] {
             assert!(!fixture.kept(tool, scratch).exists(), "{scratch}");
         }
-    });
-}
-
-#[test]
-fn a_stopped_server_shows_in_all_requests_due_meanwhile() {
-    with_each(|tool, fixture| {
-        let mut subject = fixture.control();
-        let target = subject.target.clone();
-        let hold = Duration::from_millis(200);
-        let (sample, _) = thread::scope(|scope| {
-            scope.spawn(|| {
-                thread::sleep(Duration::from_millis(700));
-                subject.process.owned().unwrap().signal(rustix::process::Signal::STOP).unwrap();
-                thread::sleep(hold);
-                subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
-            });
-            fixture.run_load(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &target).unwrap()
-        });
-        // A tenth of the requests were due while the server was held; the eight that were under way are far below a
-        // hundredth.
-        let window = open(&sample);
-        assert!(sample.latency_us.p99 >= 150_000.0, "{tool:?}: {sample:?}");
-        assert!(sample.latency_us.p90 < sample.latency_us.p99 && window.from_send_us.max >= 150_000.0);
-        assert!(window.from_send_us.p99 < sample.latency_us.p99, "{tool:?}: {window:?}");
-        assert!(window.send_lag_us.unwrap().max >= 150_000.0, "{tool:?}: {window:?}");
-    });
-}
-
-#[test]
-fn a_server_that_stops_answering_leaves_timeouts() {
-    with_each(|tool, fixture| {
-        let mut subject = fixture.control();
-        let target = subject.target.clone();
-        let ended = thread::scope(|scope| {
-            scope.spawn(|| {
-                thread::sleep(Duration::from_millis(500));
-                subject.process.owned().unwrap().signal(rustix::process::Signal::STOP).unwrap();
-            });
-            fixture.run_load(tool, &load(400, 1_500, 200), Bodies::One(BODY), &target)
-        });
-        subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
-        let (sample, _) = ended.unwrap();
-        let window = open(&sample);
-        let count = |part: &str| {
-            let of = |(kind, _): &(&String, &u64)| kind.to_lowercase().contains(part);
-            sample.failed.iter().filter(of).map(|(_, count)| count).sum::<u64>()
-        };
-        assert!(sample.succeeded > 0 && count("timeout") >= 8, "{tool:?}: {:?}", sample.failed);
-        assert!(count(records::NOT_SENT) > 0, "{tool:?}: {:?}", sample.failed);
-        assert_eq!(window.sent, window.intended - count(records::NOT_SENT));
-        assert!(window.achieved_rate < 400.0, "{tool:?}: {window:?}");
     });
 }
 
