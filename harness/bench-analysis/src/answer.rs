@@ -15,13 +15,6 @@ pub enum Topic {
     Cpu,
     /// 99th percentile of latency, in microseconds.
     P99,
-    /// The same while heavy requests run on the same server, in microseconds.
-    P99NextToHeavy,
-    /// The share of requests that are answered in time while many heavy ones come, from 0 to 1. These are an overload
-    /// for some servers only.
-    AnsweredUnderLoad,
-    /// How long p99 needs to come back after that, in milliseconds.
-    Recovery,
     /// The rate that meets a service level, in requests a second.
     Sustained,
     /// Connections without a failed or late request.
@@ -32,8 +25,8 @@ impl Topic {
     /// The better direction.
     pub const fn better(self) -> Better {
         match self {
-            Self::Rate | Self::AnsweredUnderLoad | Self::Sustained | Self::Connections => Better::More,
-            Self::CpuAtRate | Self::Cpu | Self::P99 | Self::P99NextToHeavy | Self::Recovery => Better::Less,
+            Self::Rate | Self::Sustained | Self::Connections => Better::More,
+            Self::CpuAtRate | Self::Cpu | Self::P99 => Better::Less,
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::observed::{middle_of, quantile_us};
 use bench_model::load::k6::Second;
-use bench_model::load::{Bin, LoadSample};
+use bench_model::load::{Bin, LoadSample, width_ms};
 use bench_model::observation::Sample;
 
 /// Latency from when requests were due, of those due in one part of the window; of users, from the send, of those that
@@ -56,12 +56,6 @@ pub(super) fn latency_course<'a>(samples: impl Iterator<Item = &'a Sample>) -> V
         })
     };
     parts.iter().filter_map(moment).collect()
-}
-
-/// How long a part of the window is, in milliseconds; `None` where there are not two. Parts without an answer are
-/// missing.
-pub(super) fn width_ms(series: &[Bin]) -> Option<f64> {
-    series.windows(2).map(|two| f64::from(two[1].from_ms - two[0].from_ms)).min_by(f64::total_cmp)
 }
 
 /// For each probability that all trials report, from 0 to 1, the median over trials of the trial's own quantile, in

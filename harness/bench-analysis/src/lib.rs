@@ -19,8 +19,6 @@ mod latency;
 pub mod moves;
 mod named_faults;
 mod observed;
-pub mod open_loop;
-pub mod original;
 mod run_again;
 pub mod search;
 pub mod slo;

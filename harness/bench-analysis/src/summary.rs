@@ -11,8 +11,6 @@ use super::hosts::{HostSummary, hosts};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency::{fewest_requests, latency_course, quantiles};
 use super::observed::{Observed, Samples, middle_of, valid};
-use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
-use super::original::Reproduced;
 use super::slo::SloSummary;
 use super::threshold::ThresholdSummary;
 use super::timeline::timeline;
@@ -26,7 +24,7 @@ use bench_stats::Estimate;
 
 /// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
 /// meaning or goes.
-pub const SUMMARY_VERSION: u32 = 6;
+pub const SUMMARY_VERSION: u32 = 7;
 
 /// What a run showed.
 #[skip_serializing_none]
@@ -47,9 +45,6 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// The campaign's bounds.
     pub bounds: Vec<Bound>,
-    /// The results of the arms that repeat the original test.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub original: Vec<Reproduced>,
     /// What went wrong, the gravest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
@@ -70,15 +65,6 @@ pub struct Summary {
     /// Remedies that were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<TriedRemedy>,
-    /// What another load did to servers' latency, in an open loop.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub isolation: Vec<Isolation>,
-    /// How servers came back from an overload, in an open loop.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recovery: Vec<Recovery>,
-    /// Whether load tools agree, in an open loop that names several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agreement: Vec<Agreement>,
     /// Where servers start to fail. None where that was not searched.
     pub threshold: Option<ThresholdSummary>,
     /// The highest rates that servers sustain under a service level. None where that was not searched.
@@ -249,9 +235,6 @@ pub fn summarize(
         failed,
         invalid: observations.iter().filter_map(invalid_trial).collect(),
         sampling_cores: sampling_cores(observations),
-        isolation: isolation(campaign, &levels, &observed),
-        recovery: recovery(campaign, &levels, &observed),
-        agreement: agreement(campaign, &levels, &observed),
         hosts: hosts(observations),
         ..Summary::default()
     }

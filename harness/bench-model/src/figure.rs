@@ -104,8 +104,19 @@ figures! {
     MemorySlopeKibPerHour = "growth of memory, KiB an hour", Number;
     /// p99 in the second half of the window over that in the first, medians of parts; without the window's first tenth.
     P99SecondHalfOverFirst = "p99, second half over first", Number;
+    /// Requests a second that the background load sent.
+    BackgroundRate = "requests/s of the background load", Number;
+    /// Part of them that was answered in time, from 0 to 1.
+    BackgroundAnsweredShare = "share of the background load answered", Share;
+    /// The highest p99 of any part of the window while a background load ran that ends within it, in microseconds.
+    BackgroundPeakP99Us = "highest p99 next to the background load", Us;
+    /// How long after the end of the background load p99 was back where it was, in microseconds; where it never was, the
+    /// rest of the window.
+    BackAfterUs = "time until p99 is back", Us;
     /// Requests that ended, failed ones included.
     Requests = "requests", Number;
+    /// Part of the requests that failed, from 0 to 1.
+    FailedShare = "share of failed requests", Share;
     /// Requests whose user left before they ended: neither answered nor failed.
     LeftRequests = "left by their user", Number;
     /// Processors that the load tool used in its busiest twentieth of the window.

@@ -66,7 +66,7 @@ pub const ENVIRONMENT: &str = "environment.json";
 pub const SLO_PLAN: &str = "slo.json";
 
 /// Fields of kept plans that nothing reads any longer.
-const RETIRED: [&str; 6] = ["stores", "counting", "handicap", "in_process", "http", "rpc"];
+const RETIRED: [&str; 7] = ["stores", "counting", "handicap", "in_process", "http", "rpc", "branch"];
 
 /// The report of a run, and the estimates behind it for programs: both are worked out from the observations.
 pub const REPORT: &str = "report.md";
@@ -324,13 +324,17 @@ impl RunFolder {
     }
 }
 
-/// Takes out of a plan the fields that kept runs have of servers and that no server has any longer.
+/// Takes out of a plan the fields that kept runs have of servers and arms, and that none has any longer.
 fn without_retired(plan: &mut Value) {
     let of = |fields: &mut Value| {
         let fields = fields.as_object_mut();
         fields.map(|fields| fields.retain(|name, _| !RETIRED.contains(&name.as_str())))
     };
     of(&mut plan["campaign"]);
+    let arms = plan.pointer_mut("/campaign/arm").and_then(Value::as_array_mut);
+    arms.into_iter().flatten().for_each(|arm| {
+        of(arm);
+    });
     for server in plan["servers"].as_array_mut().into_iter().flatten() {
         of(server);
         server.pointer_mut("/upstream/entry").map(of);

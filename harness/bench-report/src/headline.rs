@@ -9,8 +9,8 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, checked, duets, faults, invalid_trials, open_loop, original, reference, sections, slo,
-    threshold, views,
+    Run, answer, checked, duets, faults, invalid_trials, open_loop, reference, sections, slo, threshold,
+    views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;
@@ -61,9 +61,6 @@ fn result(run: &Run) -> String {
         + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found));
     if !run.has_sweep() {
         return first + &searched;
-    }
-    if original::is_headline(run) {
-        return warnings(run) + &original::tables(run);
     }
     let compared = if run.plan.campaign.baseline.is_none() { verdicts(run) } else { String::new() };
     // A first screen has a row for what the searches found, and their section the rest.

@@ -24,7 +24,6 @@ mod invalid_trials;
 pub mod moves;
 mod network;
 mod open_loop;
-mod original;
 pub mod pages;
 mod reference;
 mod searches;
@@ -39,7 +38,6 @@ use serde::Serialize;
 
 use bench_analysis::ceilings::{Ceiling, ceilings as ceilings_of};
 use bench_analysis::faults::{self as all_faults, Kind};
-use bench_analysis::original::reproduced;
 use bench_analysis::{
     Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Summary, diagnosed, summarize,
     without_valid_trial,
@@ -93,7 +91,6 @@ impl Run {
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = bench_analysis::remedies(folder)?;
         summary.faults = all_faults::of_run(folder, &observations)?;
-        summary.original = reproduced(&plan, &observations);
         summary.threshold = searched.as_ref().map(bench_analysis::threshold::read).transpose()?;
         summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
@@ -288,7 +285,6 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 fn drawn(run: &Run) -> Vec<Drawn> {
     let pictures = charts::run::pictures(run).into_iter().chain(answer::chart(run));
     let pictures = pictures.chain(views::pictures(run));
-    let named = [("recovery.svg", charts::recovery::chart(run)), ("slo.svg", charts::slo::chart(run))];
-    let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
-    pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect()
+    let slo = charts::slo::chart(run).map(|chart| ("slo.svg".to_owned(), chart));
+    pictures.map(|picture| (picture.file, picture.chart)).chain(slo).collect()
 }

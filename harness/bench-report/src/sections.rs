@@ -8,7 +8,7 @@ use super::headline::{self, headline, marked};
 use super::tables::{by_method, comparisons, rates, resources};
 use super::{
     Run, already_running, answer, causes, charts, commands, duets, faults, hosts, network, open_loop,
-    original, reference, slo, threshold, views,
+    reference, slo, threshold, views,
 };
 use bench_analysis::{Uncounted, grouped};
 use bench_model::config::Placement;
@@ -42,9 +42,8 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         folded(known(duets, "", duets::section)),
         main(hosts::section(run)),
         main(causes::section(run)),
-        main(original::section(run)),
         sections(workloads),
-        main(open_loop::sections(run)),
+        main(open_loop::stalls(run)),
         main(threshold::section(run)),
         main(slo::section(run)),
         folded(distrust(run)),
@@ -93,7 +92,7 @@ pub(super) fn is_duet(run: &Run) -> bool {
 /// Whether its question has figures of its own, so that those which every campaign has are not the answer.
 fn has_own_figures(run: &Run) -> bool {
     let summary = &run.summary;
-    !summary.views.is_empty() || !summary.agreement.is_empty() || reference::is_counted(run)
+    !summary.views.is_empty() || reference::is_counted(run)
 }
 
 /// The charts that every campaign has. Where the answer has figures of its own, these are folded, and left out of a

@@ -125,6 +125,7 @@ fn in_words(run: &Run, values: &BTreeMap<String, serde_json::Value>) -> String {
         match axis.as_str() {
             "server" => run.plan.label_of_entry(&text()),
             "workload" | "tool" => text(),
+            "background" if value == false => "no background load".to_owned(),
             axis => words_of(axis, value).unwrap_or_else(|| format!("{axis} {}", text())),
         }
     };

@@ -80,6 +80,7 @@ pub(crate) fn healthy() -> Sample {
         },
         threads: vec![thread("worker"), thread("worker")],
         background: None,
+        background_ms: None,
         stalls: None,
         checked: None,
         differences: None,

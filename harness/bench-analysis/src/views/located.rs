@@ -49,6 +49,10 @@ fn locate<'a>(plan: &'a Plan, cell: &'a Cell) -> Located<'a> {
     places.insert(Along::Load, Place { order: amount, words: load, number: Some(amount) });
     let tool = LoadTool::ALL.iter().position(|tool| *tool == cell.level.tool).unwrap_or(0);
     places.insert(Along::Tool, words(cell.level.tool.name(), tool as f64));
+    let is_next_to = campaign.background().filter(|_| cell.level.disturbed);
+    let next_to = is_next_to
+        .map_or_else(|| "alone".to_owned(), |other| format!("{} in the background", other.workload));
+    places.insert(Along::Background, words(&next_to, f64::from(u8::from(cell.level.disturbed))));
     let server = plan.servers.iter().find(|server| server.name == cell.server);
     if let Some(environment) = server.map(|server| plan.environment_of(server)) {
         for name in Overrides::names() {
@@ -84,6 +88,7 @@ impl Located<'_> {
             Along::Server => value.as_str() == Some(self.entry),
             Along::Workload | Along::Tool | Along::Variant(_) => value.as_str() == Some(&place.words),
             Along::Load => value.as_f64() == place.number,
+            Along::Background => value.as_bool().map(|is_on| f64::from(u8::from(is_on))) == Some(place.order),
             Along::Setting(name) => written(name, value)
                 .is_some_and(|order| order.map_or(-1.0, |order| order as f64) == place.order),
             Along::Figure(_) => false,

@@ -82,8 +82,7 @@ pub fn resolve_with(config: &ConfigDir, name: &str, instead: &Instead) -> Result
 fn resolved(config: &ConfigDir, mut campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
     compare_ceiling(&mut campaign, &servers);
     // What is sent besides the measured requests has true answers as well.
-    let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
-    let unmeasured = background.map(|other| &other.workload);
+    let unmeasured = campaign.background().map(|other| &other.workload);
     let unmeasured = unmeasured.filter(|name| !campaign.workloads.contains(name));
     let names = campaign.workloads.iter().chain(unmeasured);
     let workloads = names.map(|name| config.workload(name)).collect::<Result<_>>()?;

@@ -26,6 +26,7 @@ use super::duet::{OtherLeft, Side};
 use crate::link::Link;
 use crate::owned_process::remove_if_empty;
 use crate::subject::{self, Place, Subject};
+use bench_model::config::Background;
 use bench_model::load::UserStage;
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::{Capacity, LinkUse, Observation, Outcome, Sample, UpstreamUse, Warmup};
@@ -286,6 +287,7 @@ impl Bench<'_> {
             capacity,
             threads: threads.unwrap_or_default(),
             background: background.map(Box::new),
+            background_ms: self.background_of(trial).and_then(Background::within_window_ms),
             stalls: put.stalls,
             checked: checked.checked,
             differences: differences.found(),

@@ -21,8 +21,6 @@ pub struct CampaignArm {
     pub of: Option<String>,
     /// What a reader knows it by; worked out from its settings where left out.
     pub label: Option<String>,
-    /// The branch of the original test that it reproduces, by its name in `original.toml`.
-    pub branch: Option<String>,
     /// Its settings; of an arm with `of`, the one that is changed.
     #[serde(default)]
     pub settings: Overrides,
@@ -117,7 +115,6 @@ impl Campaign {
             let stated = arm.settings.stated();
             let is_one = stated.len() == 1 && !base.settings.stated().contains(&stated[0]);
             ensure!(is_one, "field settings: give one setting that differs from those of {name:?}");
-            ensure!(arm.branch.is_none(), "field branch: {name:?} has it; leave it out");
         }
         for (workload, amounts) in &arm.loads {
             ensure!(self.workloads.contains(workload), "field loads: {workload:?} is not among workloads");
@@ -199,28 +196,6 @@ mod tests {
         let trials = crate::plan::trials(&campaign);
         assert!(trials.iter().all(|trial| campaign.measures(&trial.server, &trial.workload, trial.level())));
         assert!(campaign.servers.iter().all(|name| trials.iter().any(|trial| trial.server == *name)));
-    }
-
-    /// The lengths of chains that the original's answers had.
-    #[test]
-    fn the_arms_answer_with_as_many_slots_as_the_original_did() {
-        let campaign = original();
-        let original = crate::config::Original::read();
-        let workload = shipped().workload("getBlocks").unwrap();
-        for arm in &campaign.arms {
-            let Some(branch) = arm.branch.as_deref().map(|name| original.branch(name).unwrap()) else {
-                continue;
-            };
-            assert_eq!(arm.server.as_ref(), Some(&branch.server));
-            let environment = Environment { accounts: 1, ..campaign.environment.with(&arm.settings) };
-            let truth = workload.truth(&environment.ledger()).unwrap();
-            assert_eq!(
-                truth.answer().unwrap()["result"].as_array().unwrap().len() as u64,
-                branch.slots,
-                "{}",
-                arm.name
-            );
-        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::layouts::Layouts;
 use super::{
-    Axes, CampaignArm, Environment, Except, Open, Percent, Placement, Slo, Stages, Threshold, Tuning, View,
+    Axes, Background, CampaignArm, Environment, Except, Open, Percent, Placement, Slo, Stages, Threshold,
+    Tuning, View,
 };
 use crate::figure::Figure;
 use crate::load::{Level, LoadTool};
@@ -370,10 +371,15 @@ impl Campaign {
         closed.iter().copied().chain(open).chain(duets)
     }
 
+    /// The load next to that of an open loop.
+    pub fn background(&self) -> Option<&Background> {
+        self.open.as_ref()?.background.as_ref()
+    }
+
     /// The same with those of a background load and of a search for rates.
     pub fn all_tools(&self) -> impl Iterator<Item = LoadTool> {
-        let background = self.open.as_ref().and_then(|open| open.background.as_ref());
-        let background = background.map(|other| if other.rate.is_some() { other.tool } else { self.tool });
+        let background =
+            self.background().map(|other| if other.rate.is_some() { other.tool } else { self.tool });
         let searched = self.slo.iter().map(|slo| slo.tool);
         self.tools().chain(background).chain(searched)
     }

@@ -69,6 +69,13 @@ pub struct Stall {
     pub for_ms: u64,
 }
 
+impl Background {
+    /// From when to when it runs, in milliseconds of the window, where it ends within it.
+    pub fn within_window_ms(&self) -> Option<(u64, u64)> {
+        Some((self.from_ms, self.from_ms + self.for_ms?))
+    }
+}
+
 impl Open {
     /// The loads of a campaign, by rate, tool and disturbance. `tool` says which tool can send a rate, where the
     /// campaign names none; rates for which it knows none are left out.

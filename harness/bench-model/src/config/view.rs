@@ -18,6 +18,9 @@ use crate::workload::Workload;
 /// The figure of a network's axis, by its name in a campaign.
 const ROUND_TRIP: &str = "network.round_trip";
 
+/// The axis that an open loop with a background load has, by its name in a view.
+const BACKGROUND: &str = "background";
+
 /// A question to the cells of a run: which figures, against what.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -94,6 +97,8 @@ pub enum Along {
     Load,
     /// The load tool.
     Tool,
+    /// Whether the background load of an open loop runs as well.
+    Background,
     /// A setting that an arm may have.
     Setting(&'static str),
     /// An axis of variants in `servers.toml`.
@@ -110,6 +115,7 @@ impl Along {
             Self::Workload => WORKLOAD.to_owned(),
             Self::Load => CONNECTIONS.to_owned(),
             Self::Tool => TOOL.to_owned(),
+            Self::Background => BACKGROUND.to_owned(),
             Self::Setting(name) => (*name).to_owned(),
             Self::Variant(name) => name.clone(),
             Self::Figure(figure) => figure.name(),
@@ -121,7 +127,7 @@ impl Along {
         match self {
             Self::Load | Self::Figure(_) => true,
             Self::Setting(name) => is_number(name),
-            Self::Server | Self::Workload | Self::Tool | Self::Variant(_) => false,
+            Self::Server | Self::Workload | Self::Tool | Self::Background | Self::Variant(_) => false,
         }
     }
 
@@ -132,6 +138,7 @@ impl Along {
             WORKLOAD => Self::Workload,
             CONNECTIONS | RATE => Self::Load,
             TOOL => Self::Tool,
+            BACKGROUND => Self::Background,
             ROUND_TRIP => Self::Figure(Figure::RoundTripUs),
             name => match Overrides::names().find(|known| *known == name) {
                 Some(setting) => Self::Setting(setting),
@@ -289,7 +296,7 @@ pub fn variable(name: &str) -> Option<(Along, f64)> {
 }
 
 fn unknown(field: &str, name: &str) -> String {
-    let known: Vec<&str> = NO_SETTINGS.into_iter().chain(Overrides::names()).collect();
+    let known: Vec<&str> = NO_SETTINGS.into_iter().chain([BACKGROUND]).chain(Overrides::names()).collect();
     format!(
         "field {field}: there is no axis or figure {name:?}; axes are {}, and those of variants that [axes] names",
         known.join(", ")

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::level::{Client, Level, Load, UserStage, at};
 use self::load_tool::{About, Driver};
-pub use self::sample::{Bin, Latency, LoadSample, OpenWindow};
+pub use self::sample::{Bin, Latency, LoadSample, OpenWindow, width_ms};
 
 /// A load tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -97,6 +97,12 @@ pub struct Bin {
     pub max_us: f64,
 }
 
+/// How long a part of the window is, in milliseconds; `None` where there are not two. Parts without an answer are
+/// missing.
+pub fn width_ms(series: &[Bin]) -> Option<f64> {
+    series.windows(2).map(|two| f64::from(two[1].from_ms - two[0].from_ms)).min_by(f64::total_cmp)
+}
+
 /// How a tool kept to the requested rate.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

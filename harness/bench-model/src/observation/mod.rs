@@ -1,6 +1,7 @@
 //! The result of one trial. A failure is an observation too: it is recorded with its reason and never becomes a zero.
 
 mod differences;
+mod next_to_background;
 mod sample_figures;
 
 use std::collections::BTreeMap;
@@ -174,6 +175,8 @@ pub struct Sample {
     pub capacity: Capacity,
     /// What the load tool of the background load saw.
     pub background: Option<Box<LoadSample>>,
+    /// From when to when that load ran, in milliseconds of the window, where it ended within it.
+    pub background_ms: Option<(u64, u64)>,
     /// How often the server was stopped in the window.
     pub stalls: Option<u32>,
     /// What each of the server's threads did in the window, the busiest first; empty where the machine does not report

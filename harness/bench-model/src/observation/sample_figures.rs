@@ -82,7 +82,12 @@ impl Sample {
             }
             Figure::MemorySlopeKibPerHour => memory_slope_kib_per_hour(self)?,
             Figure::P99SecondHalfOverFirst => p99_second_half_over_first(self)?,
+            Figure::BackgroundRate => self.background.as_ref()?.sent_per_second(),
+            Figure::BackgroundAnsweredShare => self.background.as_ref()?.answered_share(),
+            Figure::BackgroundPeakP99Us => self.background_peak_us()?,
+            Figure::BackAfterUs => self.back_after_us()?,
             Figure::Requests => requests,
+            Figure::FailedShare => load.failures() as f64 / requests,
             Figure::LeftRequests => load.staged.as_ref()?.left as f64,
             Figure::ThrottledShare => self.limited?.throttled_share()?,
             Figure::BusiestClientCores => load.staged.as_ref()?.busiest_cores?,

@@ -8,7 +8,7 @@ mod saved;
 use super::Run;
 use super::charts::{self, Picture};
 use super::columns::Columns;
-use super::format::{bullets, estimate, joined, known, percent, sections, thousands, time_us};
+use super::format::{bullets, estimate, joined, known, sections, thousands, time_us};
 use bench_analysis::answer::{Answer, AnswerRow, Topic, Value};
 use bench_stats::Estimate;
 use bench_system::readable_numbers::rounded;
@@ -51,9 +51,6 @@ fn phrase(row: &AnswerRow) -> String {
         Topic::Rate => "requests/s",
         Topic::CpuAtRate | Topic::Cpu => "CPU per request",
         Topic::P99 => "p99",
-        Topic::P99NextToHeavy => "p99 next to heavy requests",
-        Topic::AnsweredUnderLoad => "answered in time",
-        Topic::Recovery => "time until p99 is back",
         Topic::Sustained => "highest rate",
         Topic::Connections => "connections without a failed or late request",
     };
@@ -64,9 +61,7 @@ fn phrase(row: &AnswerRow) -> String {
 fn write(topic: Topic, value: f64) -> String {
     match topic {
         Topic::Rate | Topic::Sustained => rounded(value),
-        Topic::CpuAtRate | Topic::Cpu | Topic::P99 | Topic::P99NextToHeavy => time_us(value),
-        Topic::AnsweredUnderLoad => percent(value),
-        Topic::Recovery => time_us(value * 1e3),
+        Topic::CpuAtRate | Topic::Cpu | Topic::P99 => time_us(value),
         Topic::Connections => thousands(value),
     }
 }

@@ -1,7 +1,7 @@
 //! The rows of an answer: what a run measured of every server, by topic.
 
-use super::super::format::{count, counted, distinct, known, load};
-use super::super::{Run, headline, original, sections};
+use super::super::format::{count, distinct, load};
+use super::super::{Run, headline, sections};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
 use bench_analysis::search::Ending;
 use bench_analysis::{Cell, Comparison, Mark};
@@ -14,7 +14,7 @@ use bench_stats::{Estimate, median};
 /// What a run answers; none where it has no baseline, has a question of its own, or measured nothing that servers are
 /// compared by.
 pub(crate) fn of(run: &Run) -> Option<Answer> {
-    if original::is_headline(run) || headline::compares_nothing(run) {
+    if headline::compares_nothing(run) {
         return None;
     }
     let campaign = &run.plan.campaign;
@@ -62,12 +62,11 @@ impl Measured<'_> {
     fn rows(&self) -> Vec<AnswerRow> {
         let mut rows = Vec::new();
         if self.run.plan.campaign.open.is_some() {
-            if self.run.summary.isolation.is_empty() && self.run.summary.recovery.is_empty() {
+            // With a background load, CPU time is that of both loads; a campaign that has one states views.
+            if self.run.plan.campaign.background().is_none() {
                 rows.extend(self.cpu());
                 rows.extend(self.latency(FROM_DUE));
             }
-            rows.extend(self.next_to_heavy());
-            rows.extend(self.under_load());
         } else {
             rows.extend(self.sweep());
         }
@@ -210,44 +209,6 @@ impl Measured<'_> {
         Place::of(self.run).iter().map(p99).collect()
     }
 
-    /// An open loop with and without a background load.
-    fn next_to_heavy(&self) -> Vec<AnswerRow> {
-        let places = self.run.summary.isolation.iter();
-        let places = places
-            .map(|isolation| (isolation.workload.as_str(), Level { disturbed: true, ..isolation.level }));
-        let row = |(workload, level): (&str, Level)| {
-            let other = known(self.background(), "", |other| format!(", next to {other}"));
-            let at = at(level) + &other + FROM_DUE;
-            self.row(Topic::P99NextToHeavy, workload, at, self.p99(workload, level))
-        };
-        distinct(places).into_iter().map(row).collect()
-    }
-
-    /// The load in the background, of which much more or much heavier requests come than a server is measured with.
-    fn background(&self) -> Option<String> {
-        let other = self.run.plan.campaign.open.as_ref()?.background.as_ref()?;
-        Some(match other.rate {
-            Some(rate) => format!("{} {}/s", count(rate.into()), other.workload),
-            None => format!("{} of {}", counted(other.connections.into(), "connection"), other.workload),
-        })
-    }
-
-    /// Of requests while many heavy ones come. These are more than some servers can answer and less than others can, so
-    /// the rows say what came and speak of no overload.
-    fn under_load(&self) -> Vec<AnswerRow> {
-        let all = &self.run.summary.recovery;
-        let Some(first) = all.first() else { return Vec::new() };
-        let of = |server: &str| all.iter().find(|recovery| recovery.server == server);
-        let answered = |server: &str| over_trials(of(server)?.answered_by_trial.clone());
-        let after = |server: &str| over_trials(of(server)?.after_ms.iter().copied().collect::<Option<_>>()?);
-        let during = known(self.background(), "", |other| format!(" while {other} come, too"));
-        let behind = known(self.background(), "", |other| format!("after {other}"));
-        vec![
-            self.row(Topic::AnsweredUnderLoad, &first.workload, at(first.level) + &during, answered),
-            self.row(Topic::Recovery, &first.workload, behind, after),
-        ]
-    }
-
     fn connections(&self) -> Vec<AnswerRow> {
         let Some(found) = &self.run.summary.threshold else { return Vec::new() };
         let tuning = self.run.plan.campaign.environment.tuning;
@@ -301,16 +262,6 @@ impl Measured<'_> {
 fn between(low: f64, high: Option<f64>, at_least: bool) -> Value {
     let interval = Some((low, high.unwrap_or(f64::INFINITY)));
     Value { at_least, ..Value::of(Estimate { value: low, interval }) }
-}
-
-/// The median of a few trials and their range: two servers differ where every trial of one lies beyond every trial of
-/// the other. By chance alone that happens once in 35 times for four and four trials, and once in 126 for five and
-/// five; of fewer nothing is said.
-fn over_trials(mut trials: Vec<f64>) -> Option<Value> {
-    trials.sort_by(f64::total_cmp);
-    let (low, high) = (*trials.first()?, *trials.last()?);
-    let interval = (trials.len() >= 4).then_some((low, high));
-    Some(Value::of(Estimate { value: trials[trials.len() / 2], interval }))
 }
 
 /// `at 125 connections`, `at 2,000/s`.

@@ -6,12 +6,10 @@
 
 pub(super) mod inline;
 mod named_rows;
-mod original;
 pub(super) mod palette;
 mod pixels;
 mod quantiles;
 mod ratios;
-pub(super) mod recovery;
 mod resources;
 pub(super) mod run;
 mod scale;

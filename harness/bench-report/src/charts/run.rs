@@ -2,11 +2,11 @@
 
 use super::super::format::{at, list, thousands, time_us};
 use super::super::tables::unit;
-use super::super::{Run, original as report_original, sections, views};
+use super::super::{Run, sections, views};
 use super::series::{SeriesOf, by_workload, series, styles};
 use super::{
-    Axis, Bar, Chart, Mark, NOTHING, Panel, Picture, Point, Row, Series, Style, original, quantiles,
-    resources, short, time_tick,
+    Axis, Bar, Chart, Mark, NOTHING, Panel, Picture, Point, Row, Series, Style, quantiles, resources, short,
+    time_tick,
 };
 use bench_model::config::Server;
 use bench_model::figure::Figure;
@@ -35,9 +35,6 @@ const OPEN: [AgainstLoad; 3] = [
 
 /// The charts of a run's report, in its order.
 pub(crate) fn pictures(run: &Run) -> Vec<Picture> {
-    if report_original::is_headline(run) {
-        return original::pictures(run);
-    }
     let mut pictures = against_load(run);
     pictures.extend(latency_against_rate(run));
     pictures.extend(cpu_bars(run));

@@ -38,25 +38,19 @@ impl Tab {
     /// Where a section of a report stands. One that is not known here stands in the details.
     fn of(heading: &str, workloads: &BTreeSet<&str>) -> Self {
         match heading {
-            HEADLINE | "Verdicts" | "Bounds" | "Stops" | "How many connections fit in a box" => Self::Answer,
-            "Charts" | "Do the load tools agree?" => Self::Curves,
-            "Isolation" => Self::Latency,
-            "Soak" => Self::Resources,
-            "Where it starts to fail"
-            | "Why it fails"
-            | "The highest rate under a service level"
-            | "Recovery" => Self::Thresholds,
+            HEADLINE | "Verdicts" | "Bounds" | "Stops" => Self::Answer,
+            "Charts" => Self::Curves,
+            "Where it starts to fail" | "Why it fails" | "The highest rate under a service level" => {
+                Self::Thresholds
+            }
             "Why"
             | "The ladder"
             | "The answer's length"
             | "Counts for a request"
             | "HTTP and JSON-RPC apart"
-            | "Compared with the original test"
             | "The two terms" => Self::Why,
             "What failed" => Self::Trials,
-            "Environment" | "By hand" | "What to distrust" | "How the handicaps were sized" => {
-                Self::Environment
-            }
+            "Environment" | "By hand" | "What to distrust" => Self::Environment,
             workload if workloads.contains(workload) => Self::Curves,
             _ => Self::Details,
         }
@@ -68,7 +62,6 @@ impl Tab {
             "quantiles.svg" => Self::Latency,
             "resources.svg" => Self::Resources,
             steps if steps.starts_with("steps-") => Self::Resources,
-            original if original.starts_with("original-") => Self::Answer,
             _ => Self::Curves,
         }
     }

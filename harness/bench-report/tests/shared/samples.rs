@@ -39,6 +39,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         capacity: Capacity::default(),
         threads: Vec::new(),
         background: None,
+        background_ms: None,
         stalls: None,
         checked: None,
         differences: None,

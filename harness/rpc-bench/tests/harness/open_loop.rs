@@ -37,7 +37,6 @@ fn a_rate_with_a_background_load_is_measured_and_resumed() {
         assert_eq!(is_beside, observation["disturbed"] == true, "{observation}");
     }
     assert_eq!(bench.observations().iter().filter(|trial| trial["disturbed"] == true).count(), 2);
-    assert!(bench.report().contains("## Isolation"), "{}", bench.report());
 
     bench.resume_without_the_last_in("", |_| ());
     assert_eq!(bench.outcomes(), ["completed"; 4]);

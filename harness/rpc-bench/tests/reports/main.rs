@@ -13,7 +13,6 @@ mod kept;
 mod mixes;
 mod observed;
 mod open_loop;
-mod original;
 mod own_campaigns;
 mod planted;
 mod read_only;

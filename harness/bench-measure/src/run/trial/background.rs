@@ -56,11 +56,16 @@ impl Bench<'_> {
         let mut bodies = self.bodies(trial, &trial.workload, Draw::Window)?;
         let own = self.prepare(trial, order, &mut bodies, target)?;
         let open = self.plan.campaign.open.as_ref().filter(|_| trial.rate.is_some());
-        let background = open.and_then(|open| open.background.as_ref()).filter(|_| trial.disturbed);
+        let background = self.background_of(trial);
         let prepared = background.map(|other| self.prepare_background(trial, other, target)).transpose()?;
         let from = background.map(|other| Duration::from_millis(other.from_ms));
         let stall = open.and_then(|open| open.stall).map(|stall| (stall, Duration::from_millis(duration_ms)));
         Ok(ReadyWindow { own, background: from.zip(prepared), stall })
+    }
+
+    /// The background load of a trial that has one.
+    pub(super) fn background_of(&self, trial: &Trial) -> Option<&Background> {
+        self.plan.campaign.background().filter(|_| trial.disturbed)
     }
 
     fn prepare_background(&self, trial: &Trial, background: &Background, target: &Target) -> Ended<Ready> {

@@ -3,12 +3,10 @@
 //!
 //! It holds no figure of a closed loop: the two answer different questions.
 
-mod sections;
-
 use super::columns::Columns;
 use super::format::{
     NEVER_SENT, PAIRED_RATIOS, at, bullets, bytes, count, dash, estimate, known, list, ratio, significant,
-    thousands, time_ms, time_us,
+    spanned, thousands, time_ms, time_us,
 };
 use super::headline::{by_cpu, marked, marks_used, with_marks};
 use super::searches::two_terminals;
@@ -22,19 +20,14 @@ use bench_model::load::Level;
 use bench_model::observation::Checked;
 use bench_model::workload::Workload;
 
-pub(super) use sections::sections;
-
 /// The campaign's open loop, where it is one.
 pub(super) fn of(run: &Run) -> Option<&Open> {
     run.plan.campaign.open.as_ref()
 }
 
-/// What is shown below the answer: what the background load does to each server, and the latencies at the headline's
-/// rates.
+/// What is shown below the answer: the latencies at the headline's rates.
 pub(super) fn headline(run: &Run) -> String {
-    let own = sections::headline(run);
-    let between = if own.is_empty() { "" } else { "\n" };
-    own + between + &latencies(run, headline_cells(run)) + &marks_used(headline_cells(run))
+    latencies(run, headline_cells(run)) + &marks_used(headline_cells(run))
 }
 
 fn headline_cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
@@ -43,6 +36,25 @@ fn headline_cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
         levels.iter().any(|level| level.amount() == cell.level.amount()) && !run.plan.is_ceiling(&cell.server)
     };
     run.summary.cells.iter().filter(is_shown)
+}
+
+/// How a window's stops went, where there are any.
+pub(super) fn stalls(run: &Run) -> String {
+    let Some(stall) = of(run).and_then(|open| open.stall) else { return String::new() };
+    let counts = run.summary.cells.iter().filter_map(|cell| cell.figure(Figure::Stalls));
+    let (least, most) = counts.fold((f64::INFINITY, 0.0_f64), |(least, most), count| {
+        (least.min(count.value), most.max(count.value))
+    });
+    if most < 1.0 {
+        return String::new();
+    }
+    format!(
+        "## Stops\n\nThe kernel held the server still for {} every {}: {} times in a window of {}.\n",
+        time_ms(stall.for_ms),
+        time_ms(stall.every_ms),
+        spanned((least, most), |count| format!("{count:.0}")),
+        time_ms(run.plan.campaign.window_ms)
+    )
 }
 
 /// The tables of a workload, below its heading.
@@ -227,7 +239,7 @@ pub(super) fn by_hand(run: &Run, servers: &str) -> String {
             }
         }
     }
-    let background = of(run).and_then(|open| open.background.as_ref());
+    let background = run.plan.campaign.background();
     let background = background.and_then(|other| {
         let workload = run.plan.workloads.iter().find(|workload| workload.name == other.workload)?;
         let duration_ms = other.for_ms.unwrap_or(window_ms - other.from_ms);
