@@ -341,17 +341,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_interrupted_child_ends_by_that_signal() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut child = sleeper(Placement::Free, dir.path());
-        child.signal(Signal::INT).unwrap();
-        let interrupt = Interrupt::install().unwrap();
-        let ended = child.wait(Duration::from_secs(60), &interrupt).unwrap().unwrap();
-        assert_eq!(ended.signal(), Some(libc::SIGINT));
-        assert_eq!(child.ended().unwrap(), Some(ended), "an end is reported again");
-    }
-
     /// A script that ends at SIGTERM, and started what does not.
     #[test]
     fn what_a_child_started_is_ended_with_it() {

@@ -1,16 +1,8 @@
 //! Links between namespaces of this machine. They need root, and say so where they are skipped.
 
 use std::net::UdpSocket;
-use std::path::Path;
-
-use std::sync::Arc;
 
 use super::*;
-use crate::owned_process::{Limits, Output, Owned};
-use crate::subject::{Place, Subject};
-use bench_model::config::{Environment, Placement, Server};
-use bench_model::workload::Opening;
-use bench_system::interrupt::Interrupt;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -78,61 +70,6 @@ fn the_ends_see_each_other_and_nothing_else() {
     }
     drop(link);
     assert_eq!(devices().lines().count(), here.lines().count(), "nothing is left behind");
-}
-
-#[test]
-fn a_child_is_started_at_the_servers_end_with_its_own_process_id() {
-    let Some(link) = link(Duration::ZERO, 0.0) else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let output = Output { stdout: None, stderr: &folder.path().join("stderr") };
-    let limits = Limits { network: Some(link.server.fd()), ..Limits::default() };
-    let sleep = ["60".to_owned()];
-    let child = Owned::spawn_with(Path::new("/bin/sleep"), &sleep, &output, Placement::Free, limits).unwrap();
-    let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).unwrap();
-    let server = link.server.inside(|| of("thread-self")).unwrap();
-    assert_eq!(of(&child.pid().to_string()), server);
-    assert_ne!(of("self"), server);
-    let name = std::fs::read_to_string(format!("/proc/{}/comm", child.pid())).unwrap();
-    assert_eq!(name.trim(), "sleep", "the process is the program itself");
-}
-
-/// Takes connections at `HOST:PORT`, alone.
-const LISTENING: &str = "import socket, sys\nhost, port = sys.argv[1].rsplit(':', 1)\n\
-                         listener = socket.create_server((host, int(port)))\nwhile True: listener.accept()[0].close()";
-
-/// Servers that can't choose a port get the same one on every link, and a gateway another one than what is behind it.
-#[test]
-fn a_port_is_taken_once_at_the_far_end_of_each_link() {
-    let (Some(one), Some(other)) = (link(Duration::ZERO, 0.0), link(Duration::ZERO, 0.0)) else { return };
-    let entry = serde_json::json!({
-        "name": "behind", "title": "Behind", "program": "python3", "args": ["-c", LISTENING, "{listen}"],
-        "ready": { "connect": {} },
-    });
-    let mut gateway = entry.clone();
-    gateway["upstream"] = serde_json::json!({ "server": "behind", "entry": entry });
-    let gateway: Server = serde_json::from_value(gateway).unwrap();
-    if gateway.find_program().is_err() {
-        eprintln!("SKIPPED: no python3");
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let interrupt = Interrupt::install().unwrap();
-    let started = |link: Link, stderr: &str| {
-        let link = Arc::new(link);
-        let (environment, opening) = (Environment::default(), Opening::default());
-        let start = || {
-            let stderr = folder.path().join(stderr);
-            Subject::start_at(Place::Over(&link), &gateway, &environment, &opening, &stderr, &interrupt)
-        };
-        link.load.inside(start).unwrap().unwrap()
-    };
-    let subjects = [started(one, "one"), started(other, "other")];
-    let places = subjects.each_ref().map(|subject| {
-        let behind = subject.upstream.as_ref().unwrap().target.addr();
-        assert_ne!(subject.target.addr(), behind);
-        (subject.target.addr(), behind)
-    });
-    assert_eq!(places[0], places[1], "each link has its ports to itself");
 }
 
 #[test]

@@ -340,15 +340,6 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_stands_only_where_an_analysis_gave_it() {
-        let all = [pair("actix", "getBalance", 1.3, true), pair("axum", "getBalance", 1.2, false)];
-        let said = line(Placement::Free, &all).unwrap();
-        assert_eq!(said, "requests/s over legacy: getBalance: actix 1.30 better, axum 1.20 open");
-        assert!(line(Placement::Duet, &all).unwrap().starts_with("CPU per request over legacy"));
-        assert_eq!(line(Placement::Free, &[]), None);
-    }
-
-    #[test]
     fn a_row_has_an_interval_once_an_analysis_gave_one() {
         let all = [pair("actix", "getBalance", 1.3, true), pair("jsonrpsee", "getBalance", 1.2, false)];
         let rows = rows(Placement::Free, &all);

@@ -273,6 +273,8 @@ fn records(csv: impl Read) -> Result<Vec<Record>> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::super::records::tests::load;
     use super::super::records::{HELD, sample};
     use super::*;
@@ -366,32 +368,21 @@ mod tests {
 
     #[test]
     fn a_load_is_given_as_arguments() {
-        let files = |name: &str| std::path::PathBuf::from(name);
-        let files = Files {
-            requests: files("requests"),
-            answered: files("answered"),
-            expected: files("expected"),
-            template: files("template"),
-            printed: files("printed"),
-        };
-        let load = Load { rate: None, ..load(20, 200) };
-        let job =
-            Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700), known: &[] };
-        let invocation = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap();
-        assert!(invocation.interrupted);
-        let args = invocation.args.join(" ");
-        assert!(args.ends_with("--json --body {} --connect-timeout 700"), "{args}");
-        assert!(!args.contains("--rate") && !args.contains("--as-is"), "{args}");
-        let load = Load { in_flight: 4, ..load };
-        let job = Job { load: &load, url: "ws://a:1/", files: &files, connecting_ms: None, known: &[] };
-        let args = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap().args.join(" ");
-        assert!(args.contains("--in-flight 4") && !args.contains("--as-is"), "{args}");
-        let load = Load { batch: 10, rate: Some(20), ..load };
-        let args = arguments(&load, "http://a:1/").join(" ");
-        assert!(args.contains("--batch 10") && !args.contains("--as-is"), "{args}");
-        let load = Load { hold: true, batch: 1, rate: None, ..load };
-        let job = Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: None, known: &[] };
-        let args = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap().args.join(" ");
-        assert!(args.contains("--hold") && !args.contains("--body") && !args.contains("--as-is"), "{args}");
+        let [requests, answered, template, printed, expected] = ["r", "a", "t", "p", "e"].map(PathBuf::from);
+        let files = Files { requests, answered, template, printed, expected };
+        let plain = Load { rate: None, ..load(20, 200) };
+        for (load, connecting_ms, has, has_not) in [
+            (plain.clone(), Some(700), "--json --body {} --connect-timeout 700", "--rate"),
+            (Load { in_flight: 4, ..plain.clone() }, None, "--in-flight 4", "--batch"),
+            (Load { hold: true, ..plain.clone() }, None, "--hold", "--body"),
+        ] {
+            let job = Job { load: &load, url: "ws://a:1/", files: &files, connecting_ms, known: &[] };
+            let invocation = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap();
+            assert_eq!(invocation.interrupted, connecting_ms.is_some());
+            let args = invocation.args.join(" ");
+            assert!(args.contains(has) && !args.contains(has_not) && !args.contains("--as-is"), "{args}");
+        }
+        let args = arguments(&Load { batch: 10, rate: Some(20), ..plain }, "http://a:1/").join(" ");
+        assert!(args.contains("--batch 10") && args.contains("--rate 20"), "{args}");
     }
 }

@@ -56,12 +56,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_no_letter_too_many() {
-        let numbers = [0.0, -0.04, 0.5, -0.5, 82.0, -12.34, 10.02];
-        assert_eq!(numbers.map(px), ["0", "0", ".5", "-.5", "82", "-12.3", "10"]);
-    }
-
-    #[test]
     fn a_path_goes_through_its_points() {
         let path = |points: &[(f64, f64)]| path(points.iter().copied());
         assert_eq!(path(&[(82.0, 58.0), (82.0, 168.0)]), "M82 58v110");

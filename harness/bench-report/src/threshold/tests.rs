@@ -110,25 +110,3 @@ fn a_count_at_which_the_ceiling_fails_is_not_the_servers_limit() {
     assert!(whose(16_000, 11_314).is_some());
     assert_eq!(whose(8_000, 16_000), None);
 }
-
-#[test]
-fn the_time_to_connect_is_shown_by_count_and_server() {
-    let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
-    search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
-    search.connecting[1].dropped = Some(53);
-    let mut other = search.clone();
-    other.searched.base = "legacy".into();
-    other.connecting.truncate(1);
-    let summary = summary_of(vec![search, other]);
-    let table: Vec<String> = connecting::table(&summary)
-        .lines()
-        .filter(|line| line.starts_with('|'))
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect();
-    assert_eq!(table[0], "| request | settings | client | connections | actix | legacy |");
-    assert_eq!(table[2], "| getBalance | equal | http1 | 8,000 | 340 ms | 340 ms |");
-    assert_eq!(
-        table[3],
-        "| getBalance | equal | http1 | 14,016 | over 10.0 s (not in 3 of 5, at most 11,618 held; 53 dropped) | - |"
-    );
-}

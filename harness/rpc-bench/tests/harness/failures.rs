@@ -111,33 +111,6 @@ fn ctrl_c_keeps_what_was_measured_and_resume_completes_it() {
 }
 
 #[test]
-fn a_wrong_answer_is_never_timed_and_stands_at_the_top() {
-    let Some(bench) = Bench::new(1) else { return };
-    bench.replace(
-        "workloads/getBalance.toml",
-        "expected = \"ledger\"",
-        r#"expected = { answer = '{"jsonrpc":"2.0","result":{"value":7},"id":1}' }"#,
-    );
-    let output = bench.run(&["run", "tiny"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(bench.outcomes(), ["wrong_answer", "wrong_answer"]);
-    let report = bench.report();
-    let top = report.split("## Charts").next().unwrap();
-    assert!(top.contains("## Headline\n\n- **Wrong answers from "), "{top}");
-    assert!(report.contains("wrong answer before the window: HTTP 200"), "{report}");
-}
-
-#[test]
-fn a_server_that_does_not_start_is_an_observation() {
-    let Some(bench) = Bench::new(1) else { return };
-    bench.replace("servers.toml", "\"--accounts\"", "\"--akkounts\"");
-    let output = bench.run(&["run", "tiny"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(bench.outcomes(), ["server_died", "server_died"]);
-    assert!(bench.report().contains("exit code 2"), "{}", bench.report());
-}
-
-#[test]
 fn a_full_disk_ends_the_run_with_one_line_and_keeps_the_rest() {
     let Some(bench) = Bench::new(1) else { return };
     assert!(bench.run(&["run", "tiny"]).status.success());

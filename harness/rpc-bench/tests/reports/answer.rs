@@ -25,15 +25,6 @@ fn sentences(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn before_its_sweep_a_run_has_the_duets_rows_and_misses_nothing() {
-    let mut run = kept("quick");
-    run.summary = bench_analysis::summarize(&run.plan.campaign, &run.plan.levels(), &run.plan.trials, &[]);
-    let so_far = bench_report::so_far(&run);
-    assert!(so_far.contains("| CPU per request, getBlocks") && !so_far.contains("| requests/s"), "{so_far}");
-    assert!(!so_far.contains("**not compared**"), "{so_far}");
-}
-
-#[test]
 fn the_answer_is_short() {
     for campaign in ["quick", "isolation"] {
         let run = kept(campaign);

@@ -105,30 +105,6 @@ fn the_median_trial_shows_whenever_each_was_read() {
 }
 
 #[test]
-fn counts_between_readings_are_kept() {
-    let at = |t_ms: u64, user_us: u64| ResourceSample {
-        t_ms,
-        user_us: Some(user_us),
-        system_us: Some(0),
-        ..ResourceSample::default()
-    };
-    let readings = vec![
-        at(90, 10_000),
-        at(240, 200_000),
-        at(333, 210_000),
-        at(520, 640_000),
-        at(777, 640_000),
-        at(1_000, 900_000),
-    ];
-    let summary = summary(&plan(1), |_| with_readings(readings.clone()));
-    let timeline = &headline_cell(&summary).timeline;
-    let step_s = timeline[0].t_ms / 1e3;
-    let used_s: f64 = timeline.iter().map(|moment| moment.cores.unwrap() * step_s).sum();
-    assert!((used_s - 0.9).abs() < 1e-9, "{used_s}");
-    assert!(timeline.iter().all(|moment| moment.cores.unwrap() >= 0.0));
-}
-
-#[test]
 fn a_quantile_is_the_median_of_the_trials_quantiles() {
     let summary = summary(&plan(3), |trial| {
         let mut sample = sample(100_000.0, 10.0);

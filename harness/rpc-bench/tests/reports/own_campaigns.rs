@@ -5,12 +5,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use bench_measure::run;
-use bench_model::config::{ConfigDir, Placement};
-use bench_model::observation::Outcome;
+use bench_model::config::ConfigDir;
 use bench_report::{Run, headline};
 use bench_system::probe::other_processes::ForeignCpu;
 
-use crate::observed::{cells, folder, observe_planned, reported, section};
+use crate::observed::{cells, folder, observe_planned};
 use crate::samples::{conditions, sample};
 
 /// The first screen of a campaign over getBalance with these lines, in which each connection gives 1,000 requests/s,
@@ -83,26 +82,6 @@ fn a_run_of_which_no_trial_counts_says_so() {
     let none = "No valid trial of actix-web + hand-written JSON-RPC in 8 tries: other processes used 10 to 80 %. \
                 getBalance at 1 connection";
     assert_eq!(said(0), [none]);
-}
-
-#[test]
-fn what_failed_names_servers_by_their_labels() {
-    let dir = configured("servers = [\"actix\", \"axum\"]\nconnections = [1]");
-    let config = ConfigDir(dir.path().to_owned());
-    let (mut plan, _) = run::resolve(&config, "own").unwrap();
-    plan.campaign.environment.placement = Placement::Duet;
-    plan.trials.iter_mut().for_each(|trial| {
-        let other = if trial.server == "actix" { "axum" } else { "actix" };
-        trial.beside = Some(other.to_owned());
-    });
-    let mut observed = observe_planned(&plan, |_| sample(1_000.0, 20.0));
-    let failed = observed.iter_mut().find(|observation| observation.trial.server == "actix").unwrap();
-    failed.outcome = Outcome::ToolFailed { reason: "a reason".to_owned() };
-    let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
-    let (_, report) = reported(&folder);
-    let failed = section(&report, "What failed");
-    let [actix, axum] = ["actix-web", "axum"].map(|framework| format!("{framework} + hand-written JSON-RPC"));
-    assert!(failed.contains(&format!("| {actix} paired with {axum} |")), "{failed}");
 }
 
 #[test]

@@ -59,23 +59,6 @@ fn a_list_of_runs_replaces_no_other_page() {
 }
 
 #[test]
-fn a_users_own_run_is_not_listed() {
-    let results = one_run();
-    let git = |args: &[&str]| {
-        let git = Command::new("git").arg("-C").arg(results.path()).args(args).output().unwrap();
-        assert!(git.status.success(), "{git:?}");
-    };
-    git(&["init", "--quiet"]);
-    git(&["add", "run"]);
-    let (kept, own) = (results.path().join("run"), results.path().join("own"));
-    fs::create_dir(&own).unwrap();
-    fs::copy(kept.join("run.tar.xz"), own.join("run.tar.xz")).unwrap();
-    let listed = bench(results.path(), &["compare", "--all"]).output().unwrap();
-    let listed = String::from_utf8(listed.stdout).unwrap();
-    assert!(listed.contains(" / legacy ") && !listed.contains("| 2 runs"), "{listed}");
-}
-
-#[test]
 fn a_kept_run_that_cannot_be_read_is_left_out_aloud() {
     let results = one_run();
     let all = || bench(results.path(), &["compare", "--all"]).output().unwrap();

@@ -49,28 +49,6 @@ fn tunings_and_rates_are_axes() {
 }
 
 #[test]
-fn a_store_on_disk_is_prepared_for_each_chain() {
-    let config = crate::config::tests::shipped();
-    let (campaign, _) = config.campaign("store").unwrap();
-    let server = |name| campaign.server(&config, name).unwrap();
-    let memory = server("legacy-slots-2106-store-memory");
-    assert!(memory.prepare.is_empty() && memory.takes("slots"), "{memory:?}");
-    let redb = server("legacy-slots-2106-store-redb");
-    assert_eq!(redb.label(), "jsonrpc-core, redb, chain of 2,106 slots");
-    assert_eq!(redb.lacks(&campaign.environment.with(&redb.overrides)), None);
-    let mut values = redb.placeholders(&campaign.environment, "a:1", "{}");
-    values.insert("ledger_dir", "a/folder".to_owned());
-    let args = redb.arguments(&values).join(" ");
-    assert!(args.ends_with("--ledger a/folder --blocks redb") && !args.contains("--slots"), "{args}");
-    let prepare = redb.preparation(&values).join(" ");
-    assert!(prepare.ends_with(" -- a/folder --slots 2106 --accounts 100 --seed 1"), "{prepare}");
-    let gets = |name: &str, workload: &str| campaign.sends(name, workload);
-    assert!(gets(&redb.name, "getBlocks1400") && !gets(&redb.name, "getBlocks100k"));
-    assert!(gets("legacy-slots-105264-store-redb", "getBlocks100k"));
-    assert!(gets(&redb.name, "what no trial measures"));
-}
-
-#[test]
 fn what_is_excepted_is_not_run() {
     let with = |except: &str| campaign(&format!("{GRID}[[except]]\n{except}\n"));
     let run = with("batch = 10\nserver = \"actix\"").unwrap();

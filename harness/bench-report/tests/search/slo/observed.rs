@@ -18,7 +18,7 @@ use bench_model::results::{RunFolder, SLO, SLO_PLAN, pretty};
 use bench_system::probe::process_usage::CpuTime;
 use serde_json::json;
 
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 use crate::{disturbed, observation};
 
 fn campaign() -> Campaign {
@@ -336,16 +336,9 @@ fn written(observations: &[Observation]) -> (tempfile::TempDir, RunFolder) {
         campaign,
         ..Plan::default()
     };
-    let environment = json!({
-        "started_at": "2026-01-01T00:00:00Z",
-        "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
-            "open_files": 20_000, "client_ports": null, "max_backlog": null, "rustc": null, "commit": null },
-        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
-        "servers": {},
-        "command": "rpc-bench run slo",
-    });
+    let environment = conditions("rpc-bench run slo");
     for folder in [&run, &inner] {
-        folder.write_new("environment.json", &environment.to_string()).unwrap();
+        folder.write_new("environment.json", &environment).unwrap();
         folder.write_new("plan.json", &pretty(&resolved).unwrap()).unwrap();
     }
     inner.write_new(SLO_PLAN, &pretty(&plan()).unwrap()).unwrap();
