@@ -135,23 +135,4 @@ mod tests {
         drop(view);
         assert_eq!(terminal.contents(), "a trial's result");
     }
-
-    #[test]
-    fn a_narrow_terminal_cuts_rows_and_wraps_none() {
-        let (mut view, terminal) = shown(20, 40);
-        fill(&mut view);
-        view.line(&"a long result ".repeat(4));
-        fill(&mut view);
-        let contents = terminal.contents();
-        for row in [
-            "now:  block 1: actix, getBalance at 125",
-            "next: axum",
-            "getBalance at 125: requests/s over legac",
-        ] {
-            assert_eq!(contents.matches(row).count(), 1, "{row}: {contents}");
-        }
-        assert_eq!(contents.lines().count(), 2 + 6, "{contents}");
-        drop(view);
-        assert_eq!(terminal.contents().lines().count(), 2, "{}", terminal.contents());
-    }
 }

@@ -28,30 +28,6 @@ fn a_run_that_can_not_begin_leaves_no_folder() {
 }
 
 #[test]
-fn another_seed_draws_another_order_and_other_layouts_of_the_same_trials() {
-    let config = ConfigDir::of_repository();
-    let (plan, _) = resolve(&config, "crossed").unwrap();
-    let order = |plan: &Plan| -> Vec<String> {
-        plan.trials.iter().map(|trial| format!("{} {:?}", trial.server, trial.layout)).collect()
-    };
-    let other = drawn_from(plan.clone(), 2).unwrap();
-    assert_eq!(order(&drawn_from(other.clone(), 2).unwrap()), order(&other));
-    assert_ne!(order(&other), order(&plan));
-    let programs = |plan: &Plan| plan.programs(&plan.servers[0]);
-    assert!(programs(&other).iter().all(|program| !programs(&plan).contains(program)), "other layouts");
-    let sorted = |plan: &Plan| {
-        let mut servers: Vec<String> = plan.trials.iter().map(|trial| trial.server.clone()).collect();
-        servers.sort();
-        servers
-    };
-    assert_eq!(sorted(&other), sorted(&plan));
-    let (plain, _) = resolve(&config, "tunings").unwrap();
-    assert!(drawn_from(plain, 2_000_000).is_ok(), "no layouts, no bound");
-    let error = drawn_from(plan, 2_000_000).unwrap_err().to_string();
-    assert!(error.contains("layouts.seed"), "{error}");
-}
-
-#[test]
 fn an_interrupt_before_the_begin_is_still_one() {
     let dir = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "test").unwrap();

@@ -270,14 +270,6 @@ fn rubbish_in_a_field_is_named() {
     assert_campaign_refused("smoke", &cases);
 }
 
-#[test]
-fn an_unknown_name_lists_the_known_ones() {
-    let message = |result: Result<()>| result.unwrap_err().to_string();
-    assert!(message(shipped().server("nobody").map(drop)).contains("legacy, jsonrpsee, actix"));
-    assert!(message(shipped().campaign("nope").map(drop)).contains("quick, rates"));
-    assert!(message(shipped().workload("../servers").map(drop)).contains("getBalance"));
-}
-
 /// What connections, batches and ratios can't be.
 #[test]
 fn rubbish_in_a_way_to_send_is_named() {

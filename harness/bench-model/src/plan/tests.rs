@@ -89,25 +89,6 @@ fn each_server_comes_first_equally_often() {
     }
 }
 
-#[test]
-fn an_entry_is_known_by_what_its_subjects_have_in_common() {
-    let config = ConfigDir::of_repository();
-    let (campaign, _) = config.campaign("store").unwrap();
-    let servers = campaign.servers.iter().map(|name| campaign.server(&config, name).unwrap()).collect();
-    let plan = Plan { campaign, servers, ..Plan::default() };
-    assert_eq!(plan.label_of_entry("legacy"), "jsonrpc-core");
-    assert_eq!(plan.label_of_entry("not measured"), "not measured");
-    for (one, other, common) in [
-        ("a, b, c", "a, b, d", "a, b"),
-        ("a, b", "a", "a"),
-        ("a", "a", "a"),
-        ("a on b", "a", "a"),
-        ("a, in b", "c, d", "c, d"),
-    ] {
-        assert_eq!(labels::common_beginning(one, other), common, "{one} and {other}");
-    }
-}
-
 /// One campaign has closed loops and rates of its duets, and each pair runs once in a block at each of them.
 #[test]
 fn duets_run_at_rates_as_well_as_in_closed_loops() {

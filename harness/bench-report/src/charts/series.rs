@@ -148,15 +148,6 @@ mod tests {
     }
 
     #[test]
-    fn known_servers_have_the_colours_of_their_entries() {
-        let dir = ConfigDir::of_repository();
-        for (name, colour) in OWN {
-            let own = dir.server(name).unwrap().colour;
-            assert!(own.is_none_or(|own| usize::from(own) == colour), "{name}");
-        }
-    }
-
-    #[test]
     fn a_server_keeps_its_colour_and_others_take_free_ones() {
         assert_eq!(with(&[("a", Some(5)), ("b", Some(1))]), [(4, 0), (0, 0)]);
         assert_eq!(with(&[("a", None), ("b", Some(1)), ("c", None)]), [(1, 0), (0, 0), (2, 0)]);

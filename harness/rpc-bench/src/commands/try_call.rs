@@ -97,32 +97,3 @@ pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool>
     let wanted = Wanted { plan, text, again: format!("cargo {command}"), command, resumed: None };
     measure(config, results, wanted, &interrupt)
 }
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Parser)]
-    struct Call {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    #[test]
-    fn a_shell_reads_the_command_as_it_was_given() {
-        let given =
-            ["try", "http://127.0.0.1/?a=1&b=${KEY}", "--method", "it's $(one)", "--params", "[\"a b\"]"];
-        let command = Call::parse_from(given).args.command();
-        let wanted =
-            r#"rpc-bench try 'http://127.0.0.1/?a=1&b=${KEY}' --method 'it'\''s $(one)' --params '["a b"]'"#;
-        assert_eq!(command, format!("{wanted} --connections 16 --seconds 20"));
-        // As `sh` takes it apart.
-        let script = format!("printf '%s\n' {}", command.strip_prefix("rpc-bench ").unwrap());
-        let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-        let read = String::from_utf8(output.stdout).unwrap();
-        let given = given.map(str::to_owned).join("\n");
-        assert_eq!(read, format!("{given}\n--connections\n16\n--seconds\n20\n"));
-    }
-}

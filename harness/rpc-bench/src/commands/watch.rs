@@ -229,16 +229,3 @@ fn start_grafana(program: &Path, sources: &Path, prometheus: SocketAddr, args: &
     let flags: Vec<String> = verb.into_iter().chain(home).chain(settings).collect();
     start("grafana", program, &flags, &args.folder)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_address_is_that_which_prometheus_says() {
-        let said = "ts=1 level=info component=web msg=\"Start listening for connections\" address=127.0.0.1:0\n\
-                    ts=2 level=info component=web msg=\"Listening on\" address=127.0.0.1:40123\n";
-        assert_eq!(listening(said), "127.0.0.1:40123".parse().ok());
-        assert_eq!(listening("address=127.0.0.1:0"), None);
-    }
-}

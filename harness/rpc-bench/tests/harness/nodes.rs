@@ -91,18 +91,6 @@ fn a_node_on_the_path_has_our_accounts_and_a_chain_of_its_own() {
 }
 
 #[test]
-fn a_balance_that_is_not_the_ledgers_is_wrong() {
-    let Some(bench) = bench(ON_PATH) else { return };
-    let node = fs::read_to_string(bench.path("bin/test-node")).unwrap();
-    bench.write(
-        "bin/test-node",
-        &node.replace("ln -s \"$accounts\" \"$folder/accounts\"", "mkdir \"$folder/accounts\""),
-    );
-    assert_eq!(run(&bench, &["run", "tiny"]).status.code(), Some(1));
-    assert_eq!(outcomes(&bench, "node")[0]["kind"], "wrong_answer");
-}
-
-#[test]
 fn what_a_node_lacks_is_said_before_anything_is_begun() {
     let Some(bench) = bench(ON_PATH) else { return };
     let absent = bench.command(&["run", "tiny"]).output().unwrap();

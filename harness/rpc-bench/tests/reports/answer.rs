@@ -2,7 +2,6 @@
 //! measured.
 
 use bench_model::results::RunFolder;
-use bench_stats::Estimate;
 
 use crate::kept::newest;
 
@@ -65,22 +64,4 @@ fn the_table_holds_the_run_s_figures() {
         let shown = format!("{:.2} [{low:.2}, {high:.2}]", pair.cpu.ratio.value);
         assert!(row.contains(&shown), "{} over {}: {shown} is not in {row}", pair.server, pair.over);
     }
-}
-
-#[test]
-fn several_that_may_be_the_best_are_said_with_the_range_of_their_figures() {
-    let mut run = kept("quick");
-    let comparisons = &mut run.duets.as_mut().unwrap().summary.comparisons;
-    comparisons.retain(|pair| pair.over == "legacy");
-    for pair in comparisons {
-        let (value, low, high) = match &*pair.server {
-            "actix" => (0.6, 0.5, 0.7),
-            "axum" => (0.65, 0.6, 0.7),
-            _ => (0.9, 0.88, 0.92),
-        };
-        pair.cpu.ratio = Estimate { value, interval: Some((low, high)) };
-    }
-    let first = bench_report::headline(&run);
-    let words = "actix-web or axum saves 35 to 40 % of jsonrpc-core's CPU per request for getBalance";
-    assert!(first.contains(words) && first.contains("35 to 40 % for getBlocks"), "{first}");
 }

@@ -6,8 +6,6 @@
 mod all_runs;
 mod answer;
 mod charts;
-mod curves;
-mod held_connections;
 mod hosts;
 mod kept;
 mod mixes;
@@ -20,7 +18,6 @@ mod read_only;
 mod samples;
 mod schema;
 mod soak;
-mod stages;
 mod summary;
 mod two_runs;
 mod usual_rate;

@@ -7,7 +7,7 @@ use bench_model::config::ConfigDir;
 use bench_model::workload::Workload;
 use bench_model::workload::requests::DrawnRequest;
 use serde_json::Value;
-use validator_state::{Commitment, Ledger, Pubkey, SeededSpec, State};
+use validator_state::{Ledger, Pubkey, SeededSpec, State};
 
 const LEDGER: SeededSpec = SeededSpec { accounts: 1_000, slots: 1_500, seed: 1 };
 
@@ -137,55 +137,6 @@ fn absent_accounts_are_absent_and_hold_nothing() {
         let pubkey = Pubkey::parse(parsed(&request)["params"][0].as_str().unwrap()).unwrap();
         assert!(!present.contains(&pubkey) && seen.insert(pubkey), "{pubkey}");
         assert_eq!(request.truth(&state).unwrap().answer().unwrap()["result"]["value"], 0);
-    }
-}
-
-/// The truth comes from `typed-rpc`, which servers answer with; here it is compared with the ledger itself.
-#[test]
-fn every_question_of_every_mix_has_a_true_answer() {
-    let state = State::new(Ledger::seeded(&LEDGER));
-    let tip = state.tip(Commitment::Finalized);
-    assert_eq!(tip, LEDGER.finalized());
-    let produced = shipped("getBlocks").truth(&LEDGER).unwrap().answer().unwrap().clone();
-    let produced: Vec<u64> =
-        produced["result"].as_array().unwrap().iter().map(|slot| slot.as_u64().unwrap()).collect();
-    for name in ["wallet", "explorer", "everything"] {
-        for request in draw(&shipped(name), 2_000) {
-            let asked = parsed(&request);
-            let truth = request.truth(&state).unwrap().answer().unwrap().clone();
-            let mut out = Vec::new();
-            let tally = typed_rpc::answer(&state, &request.body, &mut out);
-            assert_eq!((tally.answered, tally.errors), (1, 0));
-            assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), truth);
-            assert_eq!((&truth["id"], &truth["jsonrpc"]), (&asked["id"], &Value::from("2.0")));
-            let number = |index: usize| asked["params"][index].as_u64().unwrap();
-            let expected: Value = match asked["method"].as_str().unwrap() {
-                "getBalance" => {
-                    let account = Pubkey::parse(asked["params"][0].as_str().unwrap()).unwrap();
-                    assert_eq!(truth["result"]["context"]["slot"], tip);
-                    assert_eq!(truth["result"]["value"], state.balance_at(&account, tip));
-                    continue;
-                }
-                "getBlocks" => {
-                    assert!(number(0) <= number(1) && number(1) <= tip, "{asked}");
-                    produced.iter().filter(|slot| (number(0)..=number(1)).contains(slot)).copied().collect()
-                }
-                "getBlocksWithLimit" => {
-                    let after = produced.iter().filter(|slot| **slot >= number(0));
-                    after.take(number(1) as usize).copied().collect()
-                }
-                "getSlot" if asked.get("params").is_some() => state.tip(Commitment::Confirmed).into(),
-                "getSlot" => tip.into(),
-                "getBlockHeight" => (produced.len() as u64 - 1).into(),
-                "getHealth" => "ok".into(),
-                "getVersion" => {
-                    assert!(truth["result"]["solana-core"].is_string(), "{truth}");
-                    continue;
-                }
-                other => panic!("{other} is in no mix"),
-            };
-            assert_eq!(truth["result"], expected, "{asked}");
-        }
     }
 }
 

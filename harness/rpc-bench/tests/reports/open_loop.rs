@@ -15,7 +15,6 @@ use bench_model::plan::Plan;
 use bench_model::plan::{self, Trial};
 use bench_model::results::{RunFolder, SUMMARY};
 use bench_report::Run;
-use bench_system::probe::resources::ResourceSample;
 
 use crate::observed::{self, all, completed, folder, observation, observe};
 use crate::samples::{conditions, sample};
@@ -254,41 +253,6 @@ fn every_campaign_is_of_one_model() {
     let refused = ConfigDir(dir.path().to_owned()).campaign("mixed").unwrap_err();
     let refused = format!("{refused:#}");
     assert!(refused.contains("table [open]") && refused.contains("closed loops"), "{refused}");
-}
-
-#[test]
-fn each_workload_has_a_page_with_a_median_course() {
-    let plan = plan(open(&[1_000, 4_000]));
-    let gave = |trial: &Trial| {
-        let mut sample = at_rate(trial, 10.0, 200.0, 1.0);
-        let us = f64::from(trial.block) * 100.0;
-        let bin = |from_ms| Bin {
-            from_ms,
-            requests: 250,
-            answered: None,
-            p50_us: us,
-            p99_us: us * 2.0,
-            max_us: us * 3.0,
-        };
-        sample.load.series = [0, 250, 500].map(bin).to_vec();
-        let reading = |t_ms| ResourceSample { t_ms, user_us: Some(t_ms * 500), ..ResourceSample::default() };
-        sample.resources = [250, 500, 750].map(reading).to_vec();
-        sample
-    };
-    let summary = summary(&plan, gave);
-    for cell in &summary.cells {
-        let course: Vec<(f64, f64, f64)> =
-            cell.latency.iter().map(|moment| (moment.t_ms, moment.p50_us, moment.p99_us)).collect();
-        // Six blocks: the median lies between the third and the fourth.
-        assert_eq!(course, [(125.0, 350.0, 700.0), (375.0, 350.0, 700.0), (625.0, 350.0, 700.0)]);
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, report) = reported(&plan, dir.path(), gave);
-    assert!(report.contains("](steps-getBalance.svg)"), "{report}");
-    let drawn = fs::read_to_string(folder.0.join("steps-getBalance.svg")).unwrap();
-    for named in ["p99 latency (thin: median)", "4,000 requests/s"] {
-        assert!(drawn.contains(named), "{named}");
-    }
 }
 
 /// The harness checks answers under load, and another load may run: a server works for all of them.

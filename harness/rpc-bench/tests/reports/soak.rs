@@ -5,7 +5,6 @@ use bench_model::config::{ConfigDir, Instead};
 use bench_model::load::{Bin, LoadTool};
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{Plan, trials_at};
-use bench_model::results::pretty;
 use bench_system::probe::other_processes::ForeignCpu;
 use bench_system::probe::resources::ResourceSample;
 
@@ -60,18 +59,6 @@ fn reported(sample: Sample) -> (bench_report::Run, String) {
     let run = bench_report::Run::load(&folder).unwrap();
     let text = bench_report::markdown(&run, false);
     (run, text)
-}
-
-#[test]
-fn the_server_alone_is_soaked_and_its_plan_can_be_read_again() {
-    let plan = plan();
-    let planned: Vec<_> = plan.trials.iter().filter(|trial| trial.block == 1).collect();
-    assert_eq!(planned.len(), 1, "the ceiling is not soaked");
-    assert_eq!((planned[0].server.as_str(), planned[0].rate), ("legacy", Some(500)));
-    assert_eq!(plan.campaign.window_ms, 600_000);
-    let written = pretty(&plan).unwrap();
-    let read: Plan = serde_json::from_str(&written).unwrap();
-    assert_eq!(pretty(&read).unwrap(), written);
 }
 
 #[test]

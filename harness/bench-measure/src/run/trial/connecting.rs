@@ -121,7 +121,7 @@ fn enough(requested: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+
     use std::net::{TcpListener, TcpStream};
     use std::path::Path;
 
@@ -133,46 +133,6 @@ mod tests {
     #[test]
     fn ninety_nine_of_a_hundred_are_enough_and_all_of_a_few() {
         assert_eq!([1, 3, 99, 100, 101, 19_900].map(enough), [1, 3, 99, 99, 100, 19_701]);
-    }
-
-    /// This test process stands for the server: files that it opens stand for connections.
-    #[test]
-    fn connections_are_waited_for_and_never_longer_than_allowed() {
-        let dir = tempfile::tempdir().unwrap();
-        let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
-        let sleep = |seconds: &str| {
-            Owned::spawn(Path::new("/bin/sleep"), &[seconds.to_owned()], &output, Placement::Free).unwrap()
-        };
-        let interrupt = Interrupt::install().unwrap();
-        let pid = std::process::id();
-        let seen = Seen { pid, at_rest: AtRest::read(pid).unwrap() };
-        // No connection has this address, so that files alone are counted.
-        let holding = Holding { addr: "no port".to_owned(), others: None, seen, allowed_ms: 30_000 };
-        // Other tests of this process open and close files of their own, but not thousands.
-        let opening = std::thread::spawn(|| {
-            std::thread::sleep(Duration::from_millis(40));
-            let began = Instant::now();
-            ((0..300).map(|_| File::open("/dev/null").unwrap()).collect::<Vec<_>>(), began)
-        });
-        let connecting = holding.connect(200, Instant::now(), &mut sleep("60"), &interrupt).unwrap().unwrap();
-        let ended = Instant::now();
-        assert!(connecting.took_ms.is_some(), "{connecting:?}");
-        let (_files, began) = opening.join().unwrap();
-        assert!(ended > began, "it waited until there were connections");
-
-        let holding = Holding { allowed_ms: 20, ..holding.clone() };
-        let connecting =
-            holding.connect(50_000, Instant::now(), &mut sleep("60"), &interrupt).unwrap().unwrap();
-        assert_eq!((connecting.took_ms, connecting.requested), (None, 50_000));
-        assert!(connecting.held < 49_500, "{connecting:?}");
-
-        let holding = Holding { allowed_ms: 600_000, ..holding };
-        let connecting =
-            holding.connect(50_000, Instant::now(), &mut sleep("0"), &interrupt).unwrap().unwrap();
-        assert_eq!(connecting.took_ms, None, "the load tool ended before");
-
-        let gone = Holding { seen: Seen { pid: u32::MAX / 4, ..seen }, ..holding };
-        assert_eq!(gone.connect(1, Instant::now(), &mut sleep("60"), &interrupt).unwrap(), None);
     }
 
     /// The server had many more files open at rest than now, so that its files show no connection.

@@ -221,18 +221,3 @@ fn compared(run: &Run, counted: &[Counted], has_rates: bool) -> Vec<Compared> {
     }
     all
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gate_that_was_stopped_says_what_is_kept_and_how_to_start_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(dir.path(), "gate").unwrap();
-        let said = what_is_left(&folder, "just gate --base-rev 1a2b3c");
-        let path = folder.0.display();
-        let wanted = "a gate can't be resumed, so start again with: just gate --base-rev 1a2b3c";
-        assert_eq!(said, format!("0 trials kept in {path}; {wanted}"));
-    }
-}
