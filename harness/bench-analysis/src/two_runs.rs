@@ -1,22 +1,21 @@
-//! Two runs compared: every cell that both have, by itself and relative to a server that both have. Two runs share no
-//! blocks, so nothing is paired between them; which machine or commit is the cause is not decided here.
+//! Two runs compared: every cell that both have, after over before. Two runs share no blocks, so nothing is paired
+//! between them; whether the machine or the commit is the cause is not decided here.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use anyhow::{Result, ensure};
 
-use super::comparison::{JUDGED, demand};
-use super::observed::{Observed, Samples, log_ratios};
+use super::observed::{Observed, Samples};
 use super::summary::{Summary, summarize};
-use super::verdict::{Better, Demand, Finding};
-use bench_model::config::{Percent, Placement};
+use bench_model::config::Placement;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::observation::Observation;
 use bench_model::plan::Plan;
 use bench_model::results::Conditions;
 use bench_model::workload::Workload;
-use bench_stats::{Estimate, FAMILY_ERROR, Judged, Ranked, holm_once};
+use bench_stats::{Estimate, Ranked};
 
 /// A run with all that was observed in it.
 #[derive(Debug, Clone)]
@@ -50,6 +49,9 @@ impl<T> Both<T> {
 /// Server, workload, load.
 type CellKey<'a> = (&'a str, &'a str, Level);
 
+/// The figures that are compared.
+pub const FIGURES: [Figure; 3] = [Figure::RequestsPerSecond, Figure::CpuUsPerRequest, Figure::P99Us];
+
 /// What changed in one cell from the first run to the second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
@@ -59,27 +61,18 @@ pub struct Change {
     pub workload: String,
     /// The load.
     pub level: Level,
-    /// Successful requests a second, after over before; none where a run has no valid trial.
-    pub rate: Option<Finding>,
-    /// Server CPU time for a request, after over before.
-    pub cpu: Option<Finding>,
-    /// Ratio of 99th percentiles, its interval right by itself with 95 %; not judged.
-    pub p99_ratio: Option<Estimate>,
-    /// Valid blocks that the ratio of rates comes from.
+    /// By the order of [`FIGURES`], after over before; each interval is right by itself with 95 %. None where a run has no
+    /// valid trial.
+    pub ratios: [Option<Estimate>; FIGURES.len()],
+    /// Valid trials of each run.
     pub blocks: Both<usize>,
 }
 
 /// What changed from one run to another.
 #[derive(Debug, Clone)]
 pub struct Between {
-    /// Every cell that both runs have, after over before.
-    pub absolute: Vec<Change>,
-    /// The server of both runs that the others are compared with; none where they share no such server.
-    pub reference: Option<String>,
-    /// Every other cell: its ratio to the reference after, over that before.
-    pub relative: Vec<Change>,
-    /// The largest difference that does not matter, of the second run's campaign.
-    pub margin: Percent,
+    /// Every cell that both runs have.
+    pub changes: Vec<Change>,
     /// Measured trials of common cells that were left out: steal, throttling.
     pub invalid_trials: Both<usize>,
     /// Servers, workloads and loads that only one of the runs has.
@@ -88,20 +81,11 @@ pub struct Between {
     pub summaries: Both<Summary>,
 }
 
-impl Change {
-    /// Rate and CPU time for a request, in the order of [`JUDGED`]: the better direction, and what was found.
-    pub fn findings(&self) -> [(Better, Option<&Finding>); 2] {
-        let [(_, rate), (_, cpu)] = JUDGED;
-        [(rate, self.rate.as_ref()), (cpu, self.cpu.as_ref())]
-    }
-}
-
-/// Compares two runs. `reference` names the server that the others are compared with; by default the second run's
-/// ceiling, or its baseline where both runs measured the ceiling too seldom for any verdict.
+/// Compares two runs.
 ///
 /// # Errors
-/// One line: the runs have no cell in common, did not do the same in a common cell, or lack the named reference.
-pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between> {
+/// One line: the runs have no cell in common, or did not do the same in a common cell.
+pub fn between(runs: Both<&Measured>) -> Result<Between> {
     let places = common_places(runs)?;
     same_task(runs, &places)?;
     ensure!(
@@ -115,21 +99,18 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
         let of = |(server, workload, level): &CellKey<'_>| observed.invalid((server, None, workload, *level));
         places.iter().flat_map(|place| of(place).into_values()).sum()
     };
-    let demand = demand(&runs.after.plan.campaign);
-    let reference = chosen_reference(runs, reference, &places, &observed)?;
-    let others: Vec<CellKey<'_>> = places.iter().copied().filter(|p| Some(p.0) != reference).collect();
-    let relative = reference.map_or_else(Vec::new, |reference| {
-        changes(&others, demand, |place, figure| {
-            observed.map(|observed| to_reference(observed, place, reference, figure))
-        })
-    });
+    let change = |place: &CellKey<'_>| {
+        let samples = observed.map(|observed| observed.samples(place.0, place.1, place.2));
+        Change {
+            server: place.0.to_owned(),
+            workload: place.1.to_owned(),
+            level: place.2,
+            ratios: FIGURES.map(|figure| ratio(&samples.map(|samples| logs(figure, samples)))),
+            blocks: samples.map(BTreeMap::len),
+        }
+    };
     Ok(Between {
-        absolute: changes(&places, demand, |place, figure| {
-            observed.map(|observed| logs(figure, &observed.samples(place.0, place.1, place.2)))
-        }),
-        reference: reference.map(str::to_owned),
-        relative,
-        margin: runs.after.plan.campaign.margin,
+        changes: places.iter().map(change).collect(),
         invalid_trials: observed.map(invalid_trials),
         unshared: Both {
             before: unshared(&runs.before.plan, &runs.after.plan),
@@ -148,97 +129,9 @@ fn logs(figure: Figure, samples: &Samples<'_>) -> Vec<f64> {
     values.filter(|value| value.is_finite()).collect()
 }
 
-/// ln of the ratio of a figure to the reference's, of each block that has both.
-fn to_reference(
-    observed: &Observed<'_>,
-    &(server, workload, level): &CellKey<'_>,
-    reference: &str,
-    figure: Figure,
-) -> Vec<f64> {
-    let samples = |server: &str| observed.samples(server, workload, level);
-    log_ratios(figure, &samples(server), &samples(reference)).into_values().collect()
-}
-
-/// The changes of a family of cells. Each judged figure is a family of its own; there is one analysis.
-fn changes<'a>(
-    places: &[CellKey<'a>],
-    demand: Demand,
-    logs: impl Fn(&CellKey<'a>, Figure) -> Both<Vec<f64>>,
-) -> Vec<Change> {
-    let of = |figure| places.iter().map(|place| logs(place, figure)).collect::<Vec<_>>();
-    let [(rate, more), (cpu, less)] = JUDGED;
-    let rates = of(rate);
-    let judged = judge(&rates, more, demand).into_iter().zip(judge(&of(cpu), less, demand));
-    let changed = |((place, rates), (rate, cpu)): ((&CellKey<'a>, &Both<Vec<f64>>), _)| Change {
-        server: place.0.to_owned(),
-        workload: place.1.to_owned(),
-        level: place.2,
-        rate,
-        cpu,
-        p99_ratio: unpaired(&logs(place, Figure::P99Us)).map(|logs| logs.at_confidence().map(f64::exp)),
-        blocks: rates.map(Vec::len),
-    };
-    places.iter().zip(&rates).zip(judged).map(changed).collect()
-}
-
-fn unpaired(logs: &Both<Vec<f64>>) -> Option<Ranked> {
-    Ranked::unpaired(&logs.after, &logs.before)
-}
-
-/// Findings on one figure, the error shared by Holm's procedure. Cells that were not measured stay in the family: its
-/// size must not depend on what was observed.
-fn judge(logs: &[Both<Vec<f64>>], better: Better, demand: Demand) -> Vec<Option<Finding>> {
-    let ranked: Vec<Option<Ranked>> = logs.iter().map(unpaired).collect();
-    let mut findings = vec![None; logs.len()];
-    for Judged { index, level, .. } in holm_once(&ranked) {
-        let least = (1..).find(|each| smallest_p(*each, *each) <= level).unwrap_or(usize::MAX);
-        findings[index] =
-            ranked[index].as_ref().map(|ranked| Finding::read(ranked, least, level, better, demand));
-    }
-    findings
-}
-
-/// The smallest two-sided p-value that samples of these sizes can give: two in all ways to choose the one from both.
-fn smallest_p(a: usize, b: usize) -> f64 {
-    (1..=a).map(|i| i as f64 / (b + i) as f64).product::<f64>() * 2.0
-}
-
-/// The reference: the requested one; else the first of the second run's ceiling and baseline that both runs have and
-/// that was measured often enough for some verdict; else the first that both have. Counts decide, never values.
-fn chosen_reference<'a>(
-    runs: Both<&'a Measured>,
-    requested: Option<&'a str>,
-    places: &[CellKey<'a>],
-    observed: &Both<Observed<'_>>,
-) -> Result<Option<&'a str>> {
-    let held = |server: &&str| places.iter().any(|place| place.0 == *server);
-    if let Some(requested) = requested {
-        let mut servers: Vec<&str> = places.iter().map(|place| place.0).collect();
-        servers.sort_unstable();
-        servers.dedup();
-        ensure!(held(&requested), "no server {requested:?} in both runs; there are: {}", servers.join(", "));
-        ensure!(
-            servers.len() > 1,
-            "{requested:?} is the only server in both runs; there is nothing to compare with it"
-        );
-        return Ok(Some(requested));
-    }
-    let others = |reference: &str| places.iter().filter(|place| place.0 != reference).count();
-    let decides = |reference: &&str| {
-        let level = FAMILY_ERROR / others(reference) as f64;
-        places.iter().filter(|place| place.0 != *reference).any(|place| {
-            let ratios =
-                observed.map(|observed| to_reference(observed, place, reference, Figure::RequestsPerSecond));
-            smallest_p(ratios.before.len(), ratios.after.len()) <= level
-        })
-    };
-    let campaign = &runs.after.plan.campaign;
-    let candidates: Vec<&str> = [&campaign.ceiling, &campaign.baseline]
-        .into_iter()
-        .filter_map(Option::as_deref)
-        .filter(|server| held(server) && others(server) > 0)
-        .collect();
-    Ok(candidates.iter().find(|server| decides(server)).or(candidates.first()).copied())
+/// The ratio of the second run's values to the first's, from their logarithms.
+fn ratio(logs: &Both<Vec<f64>>) -> Option<Estimate> {
+    Some(Ranked::unpaired(&logs.after, &logs.before)?.at_confidence().map(f64::exp))
 }
 
 /// The cells that both plans have, as the second orders them.

@@ -82,15 +82,9 @@ impl Finding {
     }
 
     /// From the logarithms of ratios, paired by block and judged at a two-sided error of `level`.
-    pub fn of(paired: &Ranked, level: f64, better: Better, demand: Demand) -> Self {
-        Self::read(paired, least_count(level), level, better, demand)
-    }
-
-    /// From the logarithms of ratios, paired or not, of which at least `least` blocks give an interval at a two-sided
-    /// error of `level`.
-    pub fn read(ranked: &Ranked, least: usize, level: f64, better: Better, demand: Demand) -> Self {
+    pub fn of(ranked: &Ranked, level: f64, better: Better, demand: Demand) -> Self {
         let Some((low, high)) = ranked.interval(level) else {
-            return Self { confidence: Some(1.0 - level), ..Self::unseen(ranked, least) };
+            return Self { confidence: Some(1.0 - level), ..Self::unseen(ranked, least_count(level)) };
         };
         let (estimate, blocks) = (ranked.estimate(), ranked.count());
         let margin = demand.margin.ln_1p();

@@ -114,7 +114,6 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
         ("range of client ports", ports, false),
         ("longest accept queue", known(host.max_backlog, MISSING, |most| most.to_string()), false),
         ("campaign", campaign.name.clone(), false),
-        ("margin", campaign.margin.to_string(), false),
         ("requested precision", precision, false),
         ("most blocks", campaign.max_blocks.to_string(), false),
         ("seed of the order", campaign.seed.to_string(), false),

@@ -1,12 +1,11 @@
-//! The section on load hosts: what each of several sent and saw, how they started, and which one differs from the
-//! others.
+//! The section on load hosts: what each of several sent and saw, and how they started.
 
 use std::collections::BTreeSet;
 
 use super::Run;
 use super::columns::Columns;
-use super::format::{bullets, count, dash, estimate, joined, known, list, percent, significant, time_us};
-use bench_analysis::hosts::{HostSummary, WORTH_NAMING};
+use super::format::{bullets, count, estimate, joined, known, percent, time_us};
+use bench_analysis::hosts::HostSummary;
 
 /// The whole section; empty where one load tool on this machine put the load on.
 pub(super) fn section(run: &Run) -> String {
@@ -18,7 +17,6 @@ pub(super) fn section(run: &Run) -> String {
         .column("failed", |host| count(host.failed))
         .column("its p50", |host| estimate(host.p50_us, time_us))
         .column("its p99", |host| estimate(host.p99_us, time_us))
-        .column("mean latency over the others'", |host| dash(host.over_others, significant))
         .column("busiest", |host| percent(host.busiest))
         .column("latest start", |host| time_us(host.latest_us))
         .column("clock off by", |host| {
@@ -37,18 +35,7 @@ pub(super) fn section(run: &Run) -> String {
     )
 }
 
-fn notes(hosts: &[HostSummary]) -> [String; 4] {
-    let differing = list(hosts.iter().filter(|host| host.differs).map(|host| {
-        let times = dash(host.over_others, significant);
-        format!("host {} ({}): {times} times the others' mean latency", host.rank, host.name)
-    }));
-    let differing = match differing.as_str() {
-        "" => {
-            let least = percent(WORTH_NAMING);
-            format!("No host is shown to differ from the others by more than {least} in mean latency.")
-        }
-        named => format!("**A host differs from the others**: {named}. Its requests are in all figures."),
-    };
+fn notes(hosts: &[HostSummary]) -> [String; 3] {
     let kinds: BTreeSet<&str> = hosts.iter().map(|host| host.kind.as_str()).collect();
     let kinds = match kinds.first() {
         Some(kind) if kinds.len() == 1 => format!("Each host is {kind}."),
@@ -65,5 +52,5 @@ fn notes(hosts: &[HostSummary]) -> [String; 4] {
     let void = "A trial is void where hosts started further apart than 1 % of the window. *Busiest* is the share of \
         its processors that a host's load tool used in its busiest trial; from 90 % on, a cell is marked as \
         client-bound. The clock is compared by messages through the shared folder.";
-    [differing, kinds, sums.to_owned(), void.to_owned()]
+    [kinds, sums.to_owned(), void.to_owned()]
 }

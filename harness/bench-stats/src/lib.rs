@@ -21,7 +21,7 @@ pub use binomial::binomial_interval;
 pub use group_sequential::{blocks_for, nominal_level};
 pub use inversion::Ranked;
 pub use line::{Line, Weighted, line, line_residual, slope};
-pub use multiplicity::{FAMILY_ERROR, Judged, holm, holm_once};
+pub use multiplicity::{FAMILY_ERROR, Judged, holm};
 pub use paired::least_count;
 
 /// The confidence of every interval.

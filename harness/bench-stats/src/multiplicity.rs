@@ -1,10 +1,8 @@
-//! Several hypotheses at once: Holm's procedure, also at the interim analyses of a sequential plan. Takes p-values, or
-//! the analyses that have them, and says what is rejected; knows no verdict.
+//! Several hypotheses at once: Holm's procedure, also at the interim analyses of a sequential plan. Takes p-values
+//! and says what is rejected; knows no verdict.
 //!
 //! Sources: Holm, Scand. J. Statist. 6 (1979); Ye, Li, Liu and Yao, Statistics in Medicine 32 (2013), and Maurer and
 //! Bretz, Statistics in Biopharmaceutical Research 5 (2013), for its group-sequential form.
-
-use super::Ranked;
 
 /// The chance, kept for a whole family of hypotheses over all interim analyses, that a true one is rejected.
 pub const FAMILY_ERROR: f64 = 0.05;
@@ -61,14 +59,6 @@ pub fn holm(
     }
     let rest = |index| Judged { index, rejected: false, alpha, level };
     open.iter().zip(judged).map(|((index, _), judged)| judged.unwrap_or_else(|| rest(*index))).collect()
-}
-
-/// The same of analyses of which each is a hypothesis of "no difference", named by its place, and which are analysed
-/// once. Those without data stay in the family: its size must not depend on what was observed.
-pub fn holm_once(analyses: &[Option<Ranked>]) -> Vec<Judged> {
-    let p_value = |(index, ranked): (usize, &Option<Ranked>)| Some((index, ranked.as_ref()?.p_value(0.0)));
-    let open: Vec<(usize, f64)> = analyses.iter().enumerate().filter_map(p_value).collect();
-    holm(&open, 0, analyses.len(), |alpha| alpha)
 }
 
 #[cfg(test)]

@@ -16,11 +16,6 @@ impl<T: Send + 'static> Watcher<T> {
         Self { window_ended, thread: std::thread::spawn(move || watch(&ended)) }
     }
 
-    /// Whether it has ended by itself.
-    pub fn has_ended(&self) -> bool {
-        self.thread.is_finished()
-    }
-
     /// What it observed, once it has ended. A panic of the thread goes on here: with nothing in its place a window in
     /// which, say, answers were not checked would pass for one in which all were right.
     pub fn end(self) -> T {

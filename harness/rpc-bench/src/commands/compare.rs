@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use bench_analysis::two_runs::{Both, Measured, between};
+use bench_analysis::two_runs::{Both, between};
 use bench_model::results::RunFolder;
 use bench_report::{all_runs, compare};
 
@@ -17,11 +17,8 @@ pub struct Args {
     #[arg(required_unless_present = "all")]
     after: Option<PathBuf>,
     /// Instead list each ratio of every kept run, and the range on each processor.
-    #[arg(long, conflicts_with_all = ["before", "after", "reference"])]
+    #[arg(long, conflicts_with_all = ["before", "after"])]
     all: bool,
-    /// The server to hold the others against; the second run's ceiling, or its baseline, where left out.
-    #[arg(long, value_name = "SERVER")]
-    reference: Option<String>,
 }
 
 /// Prints the comparison as Markdown.
@@ -31,9 +28,9 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
     };
     ensure_two(before, after)?;
     let [before, after] = [RunFolder::open_to_read(before)?, RunFolder::open_to_read(after)?];
-    let runs = load(&before.folder, &after.folder)?;
+    let runs = Both { before: compare::load(&before.folder)?, after: compare::load(&after.folder)? };
     let runs = runs.map(|run| run);
-    let between = between(runs, args.reference.as_deref())?;
+    let between = between(runs)?;
     super::print(compare::markdown(runs, &between))
 }
 
@@ -43,12 +40,6 @@ fn all(results: &Path) -> Result<bool> {
     super::print(all_runs::markdown(&all))?;
     all.unreadable.iter().for_each(|run| bench_system::note!("left out: {run}"));
     Ok(true)
-}
-
-/// Reads two runs, which must not be one and the same.
-fn load(before: &RunFolder, after: &RunFolder) -> Result<Both<Measured>> {
-    ensure_two(&before.0, &after.0)?;
-    Ok(Both { before: compare::load(before)?, after: compare::load(after)? })
 }
 
 /// Refuses one folder that is given twice.

@@ -1,6 +1,8 @@
 //! Which runs did the same, so that their figures can be compared.
 
 use super::*;
+use bench_model::config::Percent;
+use bench_report::compare;
 
 fn longer(traffic: &mut Traffic) {
     let Traffic::One { body, .. } = traffic else { return };
@@ -75,7 +77,7 @@ fn each_setting_of_the_environment_is_part_of_the_task() {
         environment[name] = value.clone();
         after.plan.campaign.environment = serde_json::from_value(environment).unwrap();
         for runs in [Both { before: &before, after: &after }, Both { before: &after, after: &before }] {
-            match between(runs, None) {
+            match between(runs) {
                 // Requests in flight are a part of the load, so that such runs share no cell.
                 Err(error) => {
                     let said = error.to_string();
@@ -104,5 +106,5 @@ fn what_is_left_out_is_the_same_as_its_value() {
     (environment.global_queue_interval, environment.walk_ns_per_slot) = (Some(0), Some(0));
     (environment.in_flight, environment.batch) = (Some(1), Some(1));
     environment.transport = Some(Transport::Http);
-    assert!(between(Both { before: &before, after: &after }, None).is_ok());
+    assert!(between(Both { before: &before, after: &after }).is_ok());
 }
