@@ -95,7 +95,7 @@ impl AnswerRow {
         if best.len() == measured().count() { Vec::new() } else { best }
     }
 
-    /// Whether a server is surely better than another: by their direct comparison where there is one, else by both
+    /// Whether a server is shown to be better than another: by their direct comparison where there is one, else by both
     /// intervals.
     fn is_better(&self, a: usize, b: usize) -> bool {
         let compared = self.direct.iter().find_map(|pair| match (pair.server, pair.over) {
@@ -128,9 +128,9 @@ impl AnswerRow {
         server == baseline || both.is_none_or(|(own, over)| own.differs(&over))
     }
 
-    /// Whether a server's own value, compared with the baseline's, is surely the better one, or the worse one; none
+    /// Whether a server's own value, compared with the baseline's, is shown to be the better one, or the worse one; none
     /// where that is open.
-    pub fn is_surely_better(&self, server: usize, baseline: usize) -> Option<bool> {
+    pub fn is_shown_better(&self, server: usize, baseline: usize) -> Option<bool> {
         let (own, over) = self.values[server].zip(self.values[baseline])?;
         let is_less = own.compared.value < over.compared.value;
         own.differs(&over).then_some(is_less == (self.topic.better() == Better::Less))

@@ -162,7 +162,7 @@ fn moved_state(finding: &Finding) -> State {
     match finding.verdict {
         Verdict::Faster | Verdict::Slower => State::Moved,
         Verdict::Equivalent => State::Still,
-        Verdict::DifferentButSmall if finding.surely_small => State::Still,
+        Verdict::DifferentButSmall if finding.within_margin => State::Still,
         Verdict::DifferentButSmall | Verdict::Inconclusive => State::Undecided,
     }
 }

@@ -59,7 +59,7 @@ pub struct Finding {
     /// The verdict.
     pub verdict: Verdict,
     /// Whether the whole difference is known to lie within the margin.
-    pub surely_small: bool,
+    pub within_margin: bool,
     /// Whether more blocks are of no use: all that is demanded is known.
     pub answered: bool,
     /// Estimated blocks that a verdict would take; only where it is inconclusive.
@@ -75,7 +75,7 @@ impl Finding {
             confidence: None,
             blocks: ranked.count(),
             verdict: Verdict::Inconclusive,
-            surely_small: false,
+            within_margin: false,
             answered: false,
             blocks_needed: Some(least as u64),
         }
@@ -101,11 +101,11 @@ impl Finding {
             Verdict::Inconclusive
         };
         let half_width = (high - low) / 2.0;
-        let surely_small = within((low, high));
+        let within_margin = within((low, high));
         let narrow = demand.precision.is_some_and(|precision| half_width <= precision.ln_1p());
         let answered = match verdict {
             Verdict::Faster | Verdict::Slower | Verdict::Equivalent => true,
-            Verdict::DifferentButSmall => surely_small || narrow,
+            Verdict::DifferentButSmall => within_margin || narrow,
             Verdict::Inconclusive => narrow,
         };
         // Either the interval gets narrow enough to exclude "no difference", or to lie within the margin.
@@ -118,7 +118,7 @@ impl Finding {
             confidence: Some(1.0 - level),
             blocks,
             verdict,
-            surely_small,
+            within_margin,
             answered,
             blocks_needed,
         }
@@ -138,7 +138,7 @@ impl Finding {
         match (self.verdict, self.blocks_needed) {
             (Verdict::Faster, _) => "faster".to_owned(),
             (Verdict::Slower, _) => "slower".to_owned(),
-            (Verdict::DifferentButSmall, _) if self.surely_small => "different but small".to_owned(),
+            (Verdict::DifferentButSmall, _) if self.within_margin => "different but small".to_owned(),
             (Verdict::DifferentButSmall, _) => "different, size open".to_owned(),
             (Verdict::Equivalent, _) => "equivalent".to_owned(),
             (Verdict::Inconclusive, Some(blocks)) => {
@@ -179,11 +179,11 @@ mod tests {
     #[test]
     fn a_difference_of_unknown_size_is_not_a_small_one() {
         let small = Finding::of(&around(0.010, 0.005), 0.05, Better::More, DEMAND);
-        assert!(small.surely_small && small.answered);
+        assert!(small.within_margin && small.answered);
         assert_eq!(small.words(), "different but small");
         let open = Finding::of(&around(0.03, 0.03), 0.05, Better::More, DEMAND);
         assert_eq!(open.verdict, Verdict::DifferentButSmall);
-        assert!(!open.surely_small && !open.answered);
+        assert!(!open.within_margin && !open.answered);
         assert_eq!(open.words(), "different, size open");
     }
 

@@ -243,7 +243,7 @@ pub(super) fn by_cpu(cpu: &Finding, margin: Percent) -> String {
     match cpu.verdict {
         Verdict::Faster => "it needs less".to_owned(),
         Verdict::Slower => "it needs more".to_owned(),
-        Verdict::DifferentButSmall if cpu.surely_small => format!("different, by less than {margin}"),
+        Verdict::DifferentButSmall if cpu.within_margin => format!("different, by less than {margin}"),
         Verdict::DifferentButSmall => format!("different; whether by more than {margin} is open"),
         Verdict::Equivalent => format!("the same within {margin}"),
         Verdict::Inconclusive => "inconclusive".to_owned(),

@@ -142,7 +142,7 @@ fn unsettled(search: &SearchSummary) -> String {
             let limit = search.searched.limit;
             let seen = known(found.fails_at(), "", |at| format!(", first at {}", counted(search, at)));
             format!(
-                "above that fails at times{seen}, at no count surely up to {} ({})",
+                "above that fails at times{seen}, and no count is shown to fail up to {} ({})",
                 count(limit.connections),
                 limit.by.words()
             )
@@ -184,7 +184,7 @@ fn notes(search: &SearchSummary) -> Vec<String> {
         Ending::Interval => {}
         Ending::FailsAtLowest => notes.push("no count passes, down to the lowest".to_owned()),
         Ending::HoldsToHighest => {
-            let holds = if found.fails_at().is_none() { "no failure" } else { "no count surely fails" };
+            let holds = if found.fails_at().is_none() { "no failure" } else { "no count is shown to fail" };
             notes.push(format!("{holds} up to {} ({})", count(limit.connections), limit.by.words()));
         }
         _ => notes.push(unsettled(search)),
@@ -269,7 +269,7 @@ fn why(run: &Run, summary: &ThresholdSummary) -> String {
         return String::new();
     }
     format!(
-        "\n### Why it fails there\n\nOf the failing trials at the count that fails most surely. A cause is *likely* \
+        "\n### Why it fails there\n\nOf the failing trials at the count that fails most often. A cause is *likely* \
          where a counter moved and explains at least half of the bad requests (failed, or slower than the timeout), \
          and *confirmed* where a remedy took the symptom away.\n\n{}",
         causes_of(run, summary)

@@ -21,7 +21,7 @@ fn answer(rows: &[(Topic, &str, [Option<Value>; 3])]) -> Answer {
 }
 
 #[test]
-fn the_best_are_those_that_nothing_is_surely_better_than() {
+fn the_best_are_those_that_nothing_is_shown_better_than() {
     let best = |topic, values| answer(&[(topic, "", values)]).rows[0].best();
     let apart = [value(1.0, 0.01), value(0.9, 0.01), value(0.7, 0.01)];
     assert_eq!(best(Topic::Cpu, apart), [2], "less CPU is better");

@@ -69,7 +69,7 @@ impl RateBound {
 }
 
 impl SloPlan {
-    /// How finely and how surely.
+    /// How finely, and with how many trials.
     pub fn rules(&self) -> Rules {
         let slo = &self.slo;
         let goal = Goal {

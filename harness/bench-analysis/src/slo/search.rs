@@ -19,7 +19,7 @@ const COARSE: usize = 2;
 /// Trials at a rate in which the load tool was the limit, from which on no such rate is tried.
 const TOOL_LIMITED: u32 = 2;
 
-/// How finely and how surely.
+/// How finely, and with how many trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
     /// Goal Width: how far the lower bound may lie below the upper one, as a share of the upper one, above 0 and below

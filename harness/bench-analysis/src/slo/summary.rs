@@ -21,7 +21,7 @@ use bench_model::plan::Trial;
 /// What the searches of a run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SloSummary {
-    /// What was requested: the service level, and how surely.
+    /// What was requested: the service level, and for how long it must hold.
     pub slo: Slo,
     /// What the load tool can send, measured on the server that answers at once.
     pub ceiling: Ceiling,

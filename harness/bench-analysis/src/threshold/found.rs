@@ -46,7 +46,7 @@ impl FoundThreshold {
         self.first_failing.or_else(|| self.between.iter().copied().find(|counted| counted.bad > 0))
     }
 
-    /// The count at which it fails most surely, to find out why: the failing one, or else that with the largest share
+    /// The count at which it fails most often, to find out why: the failing one, or else that with the largest share
     /// of failed trials, which one failed trial of one is not yet; the lowest of several.
     pub fn fails_most(&self) -> Option<Counted> {
         let share = |counted: &Counted| f64::from(counted.bad) / f64::from(counted.trials + 1);

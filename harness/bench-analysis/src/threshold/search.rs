@@ -20,7 +20,7 @@ const LUCK: f64 = 0.05;
 /// Trials at a count whose connections were not held before the count leaves the grid.
 const MOST_NOT_HELD: u32 = 2;
 
-/// How finely and how surely.
+/// How finely, and with how many trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// Counts from one to its double.

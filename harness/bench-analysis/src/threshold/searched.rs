@@ -75,7 +75,7 @@ impl Bound {
 }
 
 impl SearchPlan {
-    /// How finely and how surely.
+    /// How finely, and with how many trials.
     pub fn rules(&self) -> Rules {
         let Threshold { steps_per_doubling, confirmations, most_trials, .. } = self.threshold;
         Rules { steps_per_doubling, confirmations, most_trials }

@@ -1,5 +1,5 @@
 //! Searches: for the connection count from which a server fails, and for the highest rate that it sustains under a
-//! service level. Of which servers, how far, how finely, how surely; what this machine can carry and what the load tool
+//! service level. Of which servers, how far, how finely, with how many trials; what this machine can carry and what the load tool
 //! can send is found out when a search begins.
 
 use anyhow::{Result, ensure};
@@ -34,7 +34,7 @@ pub struct Threshold {
     pub begin: Option<u32>,
     /// How finely: connection counts from one to its double.
     pub steps_per_doubling: u32,
-    /// How surely: trials at each end of the answer.
+    /// How many trials at each end of the answer.
     pub confirmations: u32,
     /// Trials of one search at most.
     pub most_trials: u32,
@@ -138,7 +138,7 @@ pub struct Slo {
     pub initial_trial_ms: u64,
     /// How long a trial is that counts in full, in milliseconds.
     pub final_trial_ms: u64,
-    /// How surely: how much time in trials of full length decides a rate, in milliseconds.
+    /// How much time in trials of full length decides a rate, in milliseconds.
     pub duration_sum_ms: u64,
     /// The share of that time which may lie in trials that missed the level; none may where it is left out.
     pub exceed_ratio: Option<Percent>,

@@ -32,7 +32,7 @@ pub(super) fn markdown(answer: &Answer) -> String {
 }
 
 /// Who is best in a row: `**p99, getBalance at 2,000/s: actix-web.** 0.52 ms (jsonrpc-core: 0.61 ms).`; none where no
-/// server is surely worse than another.
+/// server is shown to be worse than another.
 fn winner(answer: &Answer, row: &AnswerRow) -> Option<String> {
     let best = row.best();
     let names = joined(best.iter().map(|server| &answer.servers[*server]), " or ");
@@ -88,10 +88,10 @@ fn bold_words(baseline: &str) -> String {
     )
 }
 
-/// The servers that are surely better than the baseline, and that no other is surely better than; the baseline where
-/// all others are surely worse.
+/// The servers that are shown to be better than the baseline, and that no other is shown to beat; the baseline where
+/// all others are shown to be worse.
 fn bold(answer: &Answer, row: &AnswerRow) -> Vec<usize> {
-    let is_better = |server: usize| row.is_surely_better(server, answer.baseline);
+    let is_better = |server: usize| row.is_shown_better(server, answer.baseline);
     let mut others =
         (0..row.values.len()).filter(|server| *server != answer.baseline && row.values[*server].is_some());
     let baseline_wins = others.all(|server| is_better(server) == Some(false));

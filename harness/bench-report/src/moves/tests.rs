@@ -5,13 +5,13 @@ use bench_analysis::{Finding, Verdict};
 const MARGIN: Percent = Percent(0.03);
 const BASE: &str = "0123456789abcdef0123456789abcdef01234567";
 
-fn measured(value: f64, interval: (f64, f64), verdict: Verdict, surely_small: bool) -> Found {
+fn measured(value: f64, interval: (f64, f64), verdict: Verdict, within_margin: bool) -> Found {
     Found::Measured(Finding {
         ratio: Estimate { value, interval: Some(interval) },
         confidence: Some(0.99),
         blocks: 20,
         verdict,
-        surely_small,
+        within_margin,
         answered: true,
         blocks_needed: None,
     })

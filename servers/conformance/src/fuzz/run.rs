@@ -23,7 +23,7 @@ const BLOCK: u64 = 256;
 /// Findings after which a run ends.
 const MOST_FINDINGS: usize = 12;
 
-/// The longest body that hyper surely has when its head was read, or with one read more: its first buffer has twice that.
+/// The longest body that hyper has in any case when its head was read, or with one read more: its first buffer has twice that.
 const ONE_READ: usize = 4_096;
 
 /// How long a server may be silent: at first, and before a fault is believed.
