@@ -204,32 +204,3 @@ impl Targets {
         fs::rename(&unfinished, &path).with_context(context)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(folder: &Path, name: &str) -> Value {
-        serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn a_server_is_listed_while_it_runs() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = dir.path().join("new");
-        let mut targets = Targets::in_folder(&folder).unwrap();
-        targets.harness("127.0.0.1:9000".parse().unwrap()).unwrap();
-        let axum = targets.add("axum", "127.0.0.1:1");
-        targets.add("actix", "127.0.0.1:2");
-        assert_eq!(read(&folder, SERVERS).as_array().map(Vec::len), Some(2));
-        targets.remove(axum);
-        let left = read(&folder, SERVERS);
-        assert_eq!(
-            (&left[0]["targets"][0], &left[0]["labels"]["server"]),
-            (&"127.0.0.1:2".into(), &"actix".into())
-        );
-        assert_eq!(read(&folder, HARNESS)[0]["targets"], json!(["127.0.0.1:9000"]));
-        targets.clear();
-        assert_eq!((read(&folder, SERVERS), read(&folder, HARNESS)), (json!([]), json!([])));
-    }
-}

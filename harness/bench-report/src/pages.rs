@@ -296,18 +296,4 @@ mod tests {
         let short = choose("| a | b |\n| - | - |\n| 1 |\n", "b").unwrap_err().to_string();
         assert!(short.contains("lacks a column: | 1 |"), "{short}");
     }
-
-    #[test]
-    fn blocks_are_found_and_must_end() {
-        let page = "x\n<!-- table of slo: A / T; columns: a -->\nold\n<!-- end of table -->\n<!-- headline of quick \
-            -->\n<!-- end of headline -->\n```\n<!-- headline of code -->\n```\n";
-        let found = blocks(page).unwrap();
-        assert_eq!((found[0].kind, found[0].campaign, found[0].what), ("table", "slo", "A / T; columns: a"));
-        assert_eq!(&page[found[0].content.clone()], "old\n");
-        assert_eq!((found[1].kind, found[1].campaign, found[1].what), ("headline", "quick", ""));
-        assert_eq!(found.len(), 2);
-        assert!(blocks("<!-- table of slo: A -->\n").unwrap_err().to_string().contains("line 1"));
-        let nested = "<!-- table of a: A -->\n<!-- table of b: B -->\n<!-- end of table -->\n";
-        assert!(blocks(nested).is_err());
-    }
 }

@@ -89,24 +89,3 @@ fn caches() -> Vec<String> {
     };
     (0..16).map_while(cache).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_processor_is_named_by_maker_family_and_model() {
-        let of = |vendor: &str, family: &str, model: &str| Processor {
-            vendor: vendor.to_owned(),
-            family: Some(family.to_owned()),
-            model: Some(model.to_owned()),
-            ..Processor::default()
-        };
-        assert_eq!(of("AuthenticAMD", "25", "17").name("AMD EPYC"), "AMD EPYC (family 25, model 17)");
-        assert_eq!(
-            of("GenuineIntel", "6", "143").name("Intel(R) Xeon(R) Processor @ 2.10GHz"),
-            "Intel Xeon (family 6, model 143)"
-        );
-        assert_eq!(of("0x41", "8", "0xd0c").name("unknown"), "ARM (family 8, model 0xd0c)");
-    }
-}

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use bench_system::probe::host::on_path;
 use serde_json::Value;
@@ -202,30 +201,5 @@ fn a_run_that_was_stopped_leaves_no_agent_and_is_resumed() {
         let output = bench.command(&["--resume", folder.to_str().unwrap()]).output().unwrap();
         bench.is_whole(&output);
         fs::remove_dir_all(folder).unwrap();
-    }
-}
-
-/// What a person gets wrong in names is named by its host, in ssh's own words.
-#[test]
-#[ignore = "needs root and sshd: see docs/HOSTS.md"]
-fn a_host_that_ssh_does_not_reach_is_named() {
-    let Some(bench) = Bench::with_ssh(13) else { return };
-    for (name, said) in [
-        (
-            "nowhere.invalid",
-            "host 1 (nowhere.invalid): lost: its launcher ended with exit code 255: ssh: Could not resolve hostname",
-        ),
-        ("locked", "host 1 (locked): lost: its launcher ended with exit code 255: root@"),
-    ] {
-        bench.change("hosts.toml", "\"load2\"", &format!("\"{name}\""));
-        let began = Instant::now();
-        let output = bench.run();
-        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-        let report = bench.report();
-        assert!(report.contains(said), "{report}");
-        assert!(began.elapsed() < Duration::from_secs(60), "nothing waits for an answer");
-        bench.change("hosts.toml", &format!("\"{name}\""), "\"load2\"");
-        fs::remove_dir_all(bench.folder()).unwrap();
-        bench.is_over();
     }
 }

@@ -99,12 +99,9 @@ impl Machines {
             );
             fs::write(self.path(&format!("{name}.conf")), sshd).unwrap();
         }
-        // One that wants a password, since it does not get the key.
         settings.push_str(&format!(
-            "Host locked\n  HostName {}\n  HostKeyAlias load2\n  IdentityFile none\nHost load*\n  IdentityFile \
-             {dir}/key\nHost *\n  User root\n  IdentityAgent none\n  IdentitiesOnly yes\n  UserKnownHostsFile \
-             {dir}/known\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n",
-            self.network.address(2)
+            "Host load*\n  IdentityFile {dir}/key\nHost *\n  User root\n  IdentityAgent none\n  IdentitiesOnly yes\n  \
+             UserKnownHostsFile {dir}/known\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n"
         ));
         fs::write(self.path("known"), known).unwrap();
         fs::write(self.path("ssh_config"), settings).unwrap();
