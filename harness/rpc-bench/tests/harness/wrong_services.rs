@@ -20,15 +20,30 @@ const FAULTS: [(&str, &str, i32); 8] = [
 const WORKLOAD: &str = "why = \"a test\"\nbody = '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}'\nexpected = { result = \
     [\"right\", \"right\", \"right\"] }\n";
 
-/// Whether both first screens begin with what names a fault.
-fn is_named(bench: &Bench, output: &Output, (fault, name, code): (&str, &str, i32), by: &str) {
+/// Whether both first screens begin with what names a fault; else what they are.
+fn is_named(bench: &Bench, output: &Output, (_, name, code): (&str, &str, i32)) -> Result<(), String> {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let printed: Vec<&str> = said.lines().filter(|line| !line.is_empty()).take(2).collect();
-    assert!(printed.iter().any(|line| line.contains(name)), "{fault} by {by}: {said}\n{}", stderr(output));
     let report = bench.report();
     let (_, screen) = report.split_once("## Headline\n\n").unwrap();
-    assert!(screen.lines().take(2).any(|line| line.contains(name)), "{fault} by {by}: {screen}");
-    assert_eq!(output.status.code(), Some(code), "{fault} by {by}: {said}\n{}", stderr(output));
+    let begins =
+        |text: &str| text.lines().filter(|line| !line.is_empty()).take(2).any(|line| line.contains(name));
+    let is_right = begins(&said) && begins(screen) && output.status.code() == Some(code);
+    is_right.then_some(()).ok_or_else(|| format!("{:?}\n{said}\n{screen}\n{}", output.status, stderr(output)))
+}
+
+/// That each fault is named. Other processes may slow so many requests that a slow share is none, so that has three tries.
+fn are_named(by: &str, measure: impl Fn(&str) -> Option<(Bench, Output)>) {
+    for planted in FAULTS {
+        let mut tries = if planted.0 == "slow" { 3 } else { 1 };
+        loop {
+            let Some((bench, output)) = measure(planted.0) else { return };
+            tries -= 1;
+            match is_named(&bench, &output, planted) {
+                Ok(()) => break,
+                Err(said) => assert!(tries > 0, "{} by {by}: {said}", planted.0),
+            }
+        }
+    }
 }
 
 fn run(bench: &Bench, args: &[&str]) -> Output {
@@ -55,24 +70,27 @@ fn campaign(fault: &str, table: &str) -> Option<Bench> {
 
 #[test]
 fn a_planted_fault_is_named_first_by_try() {
-    for planted in FAULTS {
-        let Some(bench) = Bench::new(1) else { return };
-        let service = Started::new(program("examples/planted"), &[planted.0]);
+    are_named("try", |fault| {
+        let bench = Bench::new(1)?;
+        let service = Started::new(program("examples/planted"), &[fault]);
         let right = "[\"right\", \"right\", \"right\"]";
         let fixed = ["try", &service.url, "--method", "m", "--result", right, "--connections", "4"];
         let limits = ["--seconds", "5", "--max-foreign-cpu", "100%", "--max-steal", "100%"];
         let output = run(&bench, &[&fixed[..], &limits].concat());
-        is_named(&bench, &output, planted, "try");
-    }
+        Some((bench, output))
+    });
+}
+
+/// A campaign over the service with this table, run to its end.
+fn ran(fault: &str, table: &str) -> Option<(Bench, Output)> {
+    let bench = campaign(fault, table)?;
+    let output = run(&bench, &["run", "tiny"]);
+    Some((bench, output))
 }
 
 #[test]
 fn a_planted_fault_is_named_first_by_run() {
-    for planted in FAULTS {
-        let Some(bench) = campaign(planted.0, "connections = [4]\nmax_blocks = 2\n") else { return };
-        let output = run(&bench, &["run", "tiny"]);
-        is_named(&bench, &output, planted, "run");
-    }
+    are_named("run", |fault| ran(fault, "connections = [4]\nmax_blocks = 2\n"));
 }
 
 #[test]
@@ -80,9 +98,5 @@ fn a_planted_fault_is_named_first_by_a_search_for_a_rate() {
     let table = "connections = []\n[slo]\np99_ms = 900\nshortfall = \"50%\"\ntool = \"rpc-load\"\nconnections = 32\n\
         from = 300\nmost = 600\nwidth = \"40%\"\ninitial_trial_ms = 1500\nfinal_trial_ms = 2000\nduration_sum_ms = 2000\n\
         most_trials = 5\nmost_failed = \"5%\"\n";
-    for planted in FAULTS {
-        let Some(bench) = campaign(planted.0, table) else { return };
-        let output = run(&bench, &["run", "tiny"]);
-        is_named(&bench, &output, planted, "slo");
-    }
+    are_named("slo", |fault| ran(fault, table));
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 fn each_test_of_this_crate_is_in_a_recipe() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let recipes = fs::read_to_string(here.join("../../justfile")).unwrap();
+    let hosts = fs::read_to_string(here.join("../../docs/HOSTS.md")).unwrap();
     let targets: Vec<String> = fs::read_dir(here.join("tests"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -20,7 +21,10 @@ fn each_test_of_this_crate_is_in_a_recipe() {
     assert_eq!(test.lines().count(), parts.len(), "{test}");
     for target in targets {
         // All of its tests need more than a machine without root has.
-        let recipe = if target == "cluster" { &recipes } else { &test };
-        assert!(recipe.contains(&format!("--test {target}")), "no recipe runs the tests of {target}");
+        let place = if target == "cluster" { &hosts } else { &test };
+        assert!(
+            place.contains(&format!("--test {target}")),
+            "nothing says how the tests of {target} are run"
+        );
     }
 }
