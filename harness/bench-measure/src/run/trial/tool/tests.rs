@@ -105,7 +105,8 @@ fn with_each(test: impl Fn(LoadTool, &Fixture)) {
 }
 
 fn load(rate: u32, duration_ms: u64, timeout_ms: u64) -> Load {
-    Load { rate: Some(rate), connections: 8, duration_ms, timeout_ms, ..Load::default() }
+    // The control server has one answer, whatever the id.
+    Load { rate: Some(rate), connections: 8, duration_ms, timeout_ms, as_is: true, ..Load::default() }
 }
 
 fn open(sample: &LoadSample) -> OpenWindow {
