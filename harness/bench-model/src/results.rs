@@ -33,7 +33,7 @@ pub use archive::{unpack_stages, with_ending};
 pub use conditions::{Conditions, Resumed};
 pub use kept::kept;
 pub use lock::Lock;
-pub use own::{OF_HOSTS, remove_begun, remove_of_hosts};
+pub use own::{OF_HOSTS, remove_all};
 pub use read_only::ToRead;
 
 /// The folder of what each load tool can send, inside a run's folder.
@@ -120,7 +120,7 @@ impl RunFolder {
         let path = outer.0.join(name);
         if inner.is_none() && path.is_dir() {
             let context = || format!("{} has no plan.json, so it is begun again, but", path.display());
-            own::remove_unbegun(&path).with_context(context)?;
+            own::remove_all(&path).with_context(context)?;
         }
         Ok(inner)
     }

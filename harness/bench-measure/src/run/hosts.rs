@@ -34,7 +34,7 @@ use bench_model::load::load_tool::Bodies;
 use bench_model::load::records::{histogram, kept};
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::Outcome;
-use bench_model::results::{OF_HOSTS, RunFolder, pretty, remove_of_hosts, with_ending};
+use bench_model::results::{OF_HOSTS, RunFolder, pretty, remove_all, with_ending};
 use bench_system::foreign_text::{beginning_of, bounded};
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host::on_path;
@@ -85,7 +85,7 @@ impl Launch<'_> {
             RunFolder(std::path::absolute(with_ending(&self.stem, OF_HOSTS)).context("no absolute path")?);
         if folder.0.exists() {
             // Of a trial that was cut off.
-            remove_of_hosts(&folder.0)?;
+            remove_all(&folder.0)?;
         }
         fs::create_dir(&folder.0).with_context(|| format!("can't create {}", folder.0.display()))?;
         self.write_plan(&folder, bodies)?;

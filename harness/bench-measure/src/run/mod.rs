@@ -30,7 +30,7 @@ use bench_model::config::layouts::Layouts;
 use bench_model::config::{Campaign, ConfigDir, Instead, Server};
 use bench_model::load::toolchain::Tools;
 use bench_model::plan::{self, Plan, Trial};
-use bench_model::results::{Conditions, DUETS, ENVIRONMENT, Resumed, RunFolder, pretty, remove_begun};
+use bench_model::results::{Conditions, DUETS, ENVIRONMENT, Resumed, RunFolder, pretty, remove_all};
 use bench_model::workload::{Opening, Workload};
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host::{self, Host};
@@ -196,7 +196,7 @@ pub fn begin(
 /// Removes the folder of a run that ended before it had a plan, and says so with the error. One that can't be removed
 /// stays.
 fn undone(folder: &RunFolder, error: Error) -> Error {
-    match remove_begun(&folder.0) {
+    match remove_all(&folder.0) {
         Ok(()) => error.context(format!("nothing was measured yet, so {} was removed", folder.0.display())),
         Err(_) => error,
     }
