@@ -84,7 +84,7 @@ fn table(answer: &Answer) -> String {
 
 fn bold_words(baseline: &str) -> String {
     format!(
-        "better than {baseline} beyond its interval ({baseline} itself: than all others), and no other is better than it."
+        "shown to be better than {baseline} (or {baseline}, where all others are worse), and beaten by none."
     )
 }
 
@@ -160,8 +160,8 @@ fn notes(answer: &Answer) -> String {
     let notes = [
         has_ratios.then(|| {
             format!(
-                "1 is {baseline}, and what it has itself. Less is better, but of requests/s more. Brackets: intervals of \
-                 95 % or more."
+                "1 is {baseline}, whose own figure stands beside it. Less is better, except for requests/s. Brackets: \
+                 95 % intervals."
             )
         }),
         Some(format!("**Bold**: {}", bold_words(baseline))),

@@ -1,7 +1,7 @@
 //! What the best server saves of the baseline's CPU time: at a rate in the first sentence, then at saturation.
 
 use super::super::format::{capitalised, distinct, joined, spanned};
-use super::short_ratio;
+use super::{bold, short_ratio};
 use bench_analysis::answer::{Answer, AnswerRow, Topic};
 use bench_analysis::grouped;
 
@@ -44,7 +44,14 @@ fn said<'a>(answer: &Answer, rows: impl Iterator<Item = &'a AnswerRow>, is_first
         let saves: Vec<String> = saves.collect();
         format!("{names} saves {}", joined(saves, " and "))
     };
-    joined(grouped(rows.map(|row| (row.best(), row))).into_iter().map(part), "; ")
+    joined(grouped(rows.map(|row| (saving(answer, row), row))).into_iter().map(part), "; ")
+}
+
+/// The servers that were shown to need less than the baseline, and that none was shown to beat; where there is none,
+/// all that none was shown to beat.
+fn saving(answer: &Answer, row: &AnswerRow) -> Vec<usize> {
+    let shown = bold(answer, row);
+    if shown.is_empty() { row.best() } else { shown }
 }
 
 /// `11 %`, and where it is one server's, the ratio and its interval.
