@@ -119,8 +119,13 @@ impl RunFolder {
         inner.iter().try_for_each(Self::repair)?;
         let path = outer.0.join(name);
         if inner.is_none() && path.is_dir() {
-            let context = || format!("{} has no plan.json, so it is begun again, but", path.display());
-            own::remove_all(&path).with_context(context)?;
+            let shown = path.display();
+            ensure!(
+                !path.join(OBSERVATIONS).exists(),
+                "{shown} has observations and no plan.json; restore that file, or move the folder away to measure again"
+            );
+            own::remove_all(&path)
+                .with_context(|| format!("{shown} has no plan.json, so it is begun again, but"))?;
         }
         Ok(inner)
     }

@@ -94,3 +94,17 @@ fn no_run_is_overwritten() {
     run.write_new("plan.json", "a").unwrap();
     assert!(run.write_new("plan.json", "b").is_err());
 }
+
+#[test]
+fn a_part_without_its_plan_goes_unless_something_was_measured_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let outer = RunFolder(dir.path().to_owned());
+    let part = dir.path().join(DUETS);
+    fs::create_dir(&part).unwrap();
+    fs::write(part.join(OBSERVATIONS), "{}\n").unwrap();
+    let said = RunFolder::open_inside(&outer, DUETS).unwrap_err().to_string();
+    assert!(said.contains("has observations and no plan.json"), "{said}");
+    assert!(part.join(OBSERVATIONS).is_file());
+    fs::remove_file(part.join(OBSERVATIONS)).unwrap();
+    assert!(RunFolder::open_inside(&outer, DUETS).unwrap().is_none() && !part.exists());
+}

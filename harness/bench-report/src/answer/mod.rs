@@ -160,7 +160,7 @@ fn notes(answer: &Answer) -> String {
     let notes = [
         has_ratios.then(|| {
             format!(
-                "1 is {baseline}, whose own figure stands beside it. Less is better, except for requests/s. Brackets: \
+                "1 is {baseline}, with its own figure. Less is better, except for requests/s. Brackets: \
                  95 % intervals."
             )
         }),

@@ -31,7 +31,7 @@ fn is_named(bench: &Bench, output: &Output, (_, name, code): (&str, &str, i32)) 
     is_right.then_some(()).ok_or_else(|| format!("{:?}\n{said}\n{screen}\n{}", output.status, stderr(output)))
 }
 
-/// That each fault is named. Other processes may slow so many requests that a slow share is none, so that has three tries.
+/// That each fault is named. Where other processes slow most requests, a slow share is none: it has three tries.
 fn are_named(by: &str, measure: impl Fn(&str) -> Option<(Bench, Output)>) {
     for planted in FAULTS {
         let mut tries = if planted.0 == "slow" { 3 } else { 1 };

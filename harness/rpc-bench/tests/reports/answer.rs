@@ -57,7 +57,8 @@ fn the_table_holds_the_run_s_figures() {
     let first = bench_report::headline(&run);
     let duets = run.duets.as_ref().unwrap();
     for pair in &duets.summary.comparisons {
-        let start = format!("| CPU per request, {} ", pair.workload);
+        let load = pair.level.rate.map_or("saturation".to_owned(), |rate| format!("{},000/s", rate / 1_000));
+        let start = format!("| CPU per request, {} at {load} ", pair.workload);
         let row = first.lines().find(|line| line.starts_with(&start)).unwrap();
         let row = row.replace("**", "");
         let (low, high) = pair.cpu.ratio.interval.unwrap();
