@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -67,6 +68,8 @@ struct Recorder {
     left_out: Vec<String>,
     most: Option<u64>,
     written: Mutex<Written>,
+    /// Requests that are being answered.
+    under_way: AtomicUsize,
 }
 
 struct Written {
@@ -93,7 +96,12 @@ pub fn record(args: &Args) -> Result<bool> {
         file.with_context(|| format!("--to: can't make {}; choose another --to", args.to.display()))?;
     let left_out = LEFT_OUT.iter().map(|name| (*name).to_owned()).chain(args.leave_out.clone()).collect();
     let written = Written { file, methods: BTreeMap::new(), left_out: 0, no_calls: 0, error: None };
-    let recorder = Arc::new(Recorder { left_out, most: args.calls, written: Mutex::new(written) });
+    let recorder = Arc::new(Recorder {
+        left_out,
+        most: args.calls,
+        written: Mutex::new(written),
+        under_way: AtomicUsize::new(0),
+    });
     let at = server.server_addr().to_ip().context("it listens on no address")?;
     bench_system::say!("send calls to http://{at}/ in the place of {}; Ctrl-C ends it", target);
     let server = Arc::new(server);
@@ -102,8 +110,10 @@ pub fn record(args: &Args) -> Result<bool> {
         std::thread::spawn(move || {
             let mut connection = None;
             while let Ok(request) = server.recv() {
+                recorder.under_way.fetch_add(1, Ordering::SeqCst);
                 // A client that has gone needs no answer.
                 let _ = serve(request, &target, &mut connection, &recorder);
+                recorder.under_way.fetch_sub(1, Ordering::SeqCst);
             }
         });
     }
@@ -196,8 +206,9 @@ impl Recorder {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the last call is written and its client has the answer.
     fn is_done(&self) -> bool {
-        self.written().is_done(self.most)
+        self.written().is_done(self.most) && self.under_way.load(Ordering::SeqCst) == 0
     }
 
     /// Writes the calls of a message down, a batch's too.
@@ -245,7 +256,12 @@ mod tests {
         let file = File::create(&path).unwrap();
         let written =
             Mutex::new(Written { file, methods: BTreeMap::new(), left_out: 0, no_calls: 0, error: None });
-        let recorder = Recorder { left_out: vec!["eth_sign*".to_owned()], most: Some(3), written };
+        let recorder = Recorder {
+            left_out: vec!["eth_sign*".to_owned()],
+            most: Some(3),
+            written,
+            under_way: AtomicUsize::new(0),
+        };
         recorder.take(r#"{"id":1,"method":"a","params":[1]}"#);
         recorder.take(r#"[{"id":1,"method":"b"},{"id":2,"method":"eth_sign"},{"id":3}]"#);
         recorder.take("no JSON");
@@ -269,7 +285,8 @@ mod tests {
             let file = tempfile::tempfile().unwrap();
             let written =
                 Mutex::new(Written { file, methods: BTreeMap::new(), left_out: 0, no_calls: 0, error: None });
-            let recorder = Recorder { left_out: Vec::new(), most: Some(20), written };
+            let under_way = AtomicUsize::new(0);
+            let recorder = Recorder { left_out: Vec::new(), most: Some(20), written, under_way };
             let together = std::sync::Barrier::new(8);
             std::thread::scope(|scope| {
                 for _ in 0..8 {
