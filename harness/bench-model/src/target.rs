@@ -2,7 +2,7 @@
 //! place, and so has one that runs already, on this machine or elsewhere.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
@@ -219,6 +219,15 @@ impl Target {
              --i-own-this-target (in servers.toml: i_own_this_target = true)"
         );
         Ok(())
+    }
+
+    /// Whether a URL names this machine: by a loopback address, as `localhost` or by a socket's path. No name is looked
+    /// up, so that a report of it is the same everywhere.
+    pub fn is_of_this_machine(url: &str) -> bool {
+        let Ok(target) = Self::parse(url) else { return false };
+        let host = target.addr.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
+        let is_loopback = || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
+        target.transport == Transport::Ipc || host == "localhost" || is_loopback()
     }
 
     /// Whether all that is sent to it stays on this machine (loopback).

@@ -1,12 +1,9 @@
 //! What a report says of servers that ran already, whose CPU time may be unknown and whose answers may be their own.
 
-use std::net::IpAddr;
-
 use super::Run;
 use bench_model::config::{Pool, RunningAt, Server};
 use bench_model::figure::Figure;
 use bench_model::target::Target;
-use bench_model::transport::Transport;
 use bench_system::readable_numbers::counted;
 
 /// What limits a rate, and what CPU time is known: a line.
@@ -27,7 +24,7 @@ pub fn sharing(run: &Run) -> String {
         );
         return format!("{load} CPU per request is the server's own.");
     };
-    let place = match (pool, is_on_loopback(at)) {
+    let place = match (pool, Target::is_of_this_machine(&at.url)) {
         (Some(pool), _) => &format!("The load comes from {}.", hosts(pool)),
         (None, true) => {
             &format!("It shares {cores} cores with the load generator: a rate is what both reach together.")
@@ -44,16 +41,6 @@ pub fn sharing(run: &Run) -> String {
     };
     let (server, url) = (server.label(), &at.url);
     format!("{server} ran already, at {url}, and was not started afresh for each trial. {place} {cpu}")
-}
-
-/// Whether its URL names this machine; no name is looked up for a report.
-fn is_on_loopback(at: &RunningAt) -> bool {
-    let Ok(target) = Target::parse(&at.url) else { return false };
-    if target.transport() == Transport::Ipc {
-        return true;
-    }
-    let host = target.addr().rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// The bound on the load, and whose answers the reference is.

@@ -10,6 +10,7 @@ use crate::stalls::{Stall, stalls};
 use bench_model::config::Placement;
 use bench_model::load::LoadSample;
 use bench_model::observation::{Observation, Sample, failed_requests};
+use bench_model::target::Target;
 use bench_system::probe::network::NetworkCounters;
 
 /// A request that took longer waited for something that takes seconds: a dropped connection attempt is repeated after 1
@@ -124,9 +125,6 @@ pub struct Facts {
     pub alone: Option<(f64, f64)>,
 }
 
-/// How URLs of services on this machine are written.
-const LOOPBACK: [&str; 4] = ["://127.", "://[::1]", "://localhost", "unix:"];
-
 impl Facts {
     /// The facts of observations.
     pub fn of(setting: &LoadSetting, observations: &[&Observation]) -> Self {
@@ -177,8 +175,9 @@ impl Facts {
         };
         self.stalls = (1..).zip(samples).flat_map(of_sample).collect();
         let service = setting.ready.get("running").and_then(Value::as_str);
-        let is_elsewhere = service.is_some_and(|url| !LOOPBACK.iter().any(|start| url.contains(start)));
-        self.over_network = is_elsewhere || samples.iter().any(|sample| sample.link.is_some());
+        let crossed = |sample: &&Sample| sample.link.is_some() || !sample.load.details.hosts.is_empty();
+        self.over_network =
+            service.is_some_and(|url| !Target::is_of_this_machine(url)) || samples.iter().any(crossed);
         self.slow_share = shapes::common_slow_share(samples);
         let connections = self.connections;
         let grown: Vec<_> = samples.iter().filter_map(|sample| shapes::growth(sample, connections)).collect();

@@ -22,8 +22,12 @@ const MUCH_DELAY: f64 = 0.5;
 /// Slow requests take at least this multiple of what quick ones take.
 const JUMP: f64 = 20.0;
 
-/// All but this multiple of the slow share are quick.
+/// In an open loop all but this multiple of the slow share are quick, since requests come due behind a slow one. In a
+/// closed loop nothing lies between.
 const BETWEEN: f64 = 4.0;
+
+/// The smallest share of quick requests.
+const LEAST_OTHERS: f64 = 0.8;
 
 /// The smallest share that is not chance, and the fewest slow requests in all trials.
 const LEAST_SLOW: (f64, f64) = (0.001, 10.0);
@@ -82,23 +86,21 @@ pub struct SlowShare {
     quick_us: f64,
 }
 
-/// Such a share of a trial. Between the slow and the quick are those that waited behind a slow one.
+/// Such a share of a trial.
 fn slow_share(load: &LoadSample) -> Option<SlowShare> {
     let points = &load.quantiles;
     let at_most = |probability: f64| points.iter().take_while(|(of, _)| *of <= probability).last().copied();
     points.windows(2).find_map(|two| {
         let [(below, _), (from, slow_us)] = [two[0], two[1]];
         let share = 1.0 - below;
-        let (others, quick_us) = at_most((1.0 - BETWEEN * share).min(below))?;
+        let quick = 1.0 - BETWEEN * share;
+        let waits_behind = load.open.is_some() && quick >= LEAST_OTHERS;
+        let (others, quick_us) = at_most(if waits_behind { quick } else { below })?;
         let is_slow = slow_us >= SLOW.0.max(SLOW.1 * load.latency_us.p50) && slow_us < STEP_US;
         let jumps = quick_us > 0.0 && slow_us >= JUMP * quick_us;
         let is_alike = at_most(1.0 - share / 4.0).is_some_and(|(of, us)| of >= from && us <= ALIKE * slow_us);
-        (below >= 0.8 && share >= LEAST_SLOW.0 && is_slow && jumps && is_alike).then_some(SlowShare {
-            share,
-            slow_us,
-            others,
-            quick_us,
-        })
+        (below >= LEAST_OTHERS && share >= LEAST_SLOW.0 && is_slow && jumps && is_alike)
+            .then_some(SlowShare { share, slow_us, others, quick_us })
     })
 }
 

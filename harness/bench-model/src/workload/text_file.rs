@@ -163,4 +163,26 @@ mod tests {
         std::fs::write(&file.path, "one\ntwo\n").unwrap();
         assert!(file.all_lines().unwrap_err().to_string().contains("has changed since"));
     }
+
+    #[test]
+    fn a_line_that_is_refused_is_named_by_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |text: &[u8]| {
+            std::fs::write(folder.path().join("a.txt"), text).unwrap();
+            let mut file: TextFile = serde_json::from_str("\"a.txt\"").unwrap();
+            let located = file.locate(folder.path(), |line| {
+                ensure!(line != "bad", "a bad one");
+                Ok(())
+            });
+            format!("{:#}", located.unwrap_err())
+        };
+        assert!(said(b"good\n\nbad\n").contains("a.txt:3: a bad one"));
+        assert!(said(b"good\n\xff\n").contains("a.txt:2: invalid utf-8"));
+        assert!(said(b"\n").contains("has no line"));
+        assert!(said(b"\xef\xbb\xbf\r\n").contains("has no line"));
+        for wide in [&b"\xff\xfeg\0o\0\n\0"[..], b"\xfe\xff\0g\0o\0\n", b"g\0o\0\n\0"] {
+            assert!(said(wide).contains("a.txt:1: UTF-16 or no text; write it as UTF-8"));
+        }
+        assert!(said(b"\xef\xbb\xbfgood\n\xef\xbb\xbfbad\n").contains("a.txt:2: a bad one"));
+    }
 }

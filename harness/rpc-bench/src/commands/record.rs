@@ -68,7 +68,7 @@ struct Recorder {
     left_out: Vec<String>,
     most: Option<u64>,
     written: Mutex<Written>,
-    /// Requests that are being answered.
+    /// Requests whose calls are written down, and whose client does not have the answer yet.
     under_way: AtomicUsize,
 }
 
@@ -110,10 +110,8 @@ pub fn record(args: &Args) -> Result<bool> {
         std::thread::spawn(move || {
             let mut connection = None;
             while let Ok(request) = server.recv() {
-                recorder.under_way.fetch_add(1, Ordering::SeqCst);
                 // A client that has gone needs no answer.
                 let _ = serve(request, &target, &mut connection, &recorder);
-                recorder.under_way.fetch_sub(1, Ordering::SeqCst);
             }
         });
     }
@@ -187,10 +185,13 @@ fn serve(
         Ok(answer) => answer,
         Err(error) => return refuse(request, 502, &format!("{error:#}")),
     };
-    recorder.take(&body);
     let json = Header::from_bytes("content-type", "application/json").map_err(|()| anyhow!("no header"))?;
     let response = Response::from_string(answer.text).with_status_code(answer.status.unwrap_or(200));
-    request.respond(response.with_header(json)).context("no client")
+    recorder.under_way.fetch_add(1, Ordering::SeqCst);
+    recorder.take(&body);
+    let answered = request.respond(response.with_header(json)).context("no client");
+    recorder.under_way.fetch_sub(1, Ordering::SeqCst);
+    answered
 }
 
 /// Passes a body on by the connection that is there, or a new one. One that failed is not there any more.

@@ -83,7 +83,7 @@ fn an_interrupted_run_leaves_no_group_and_resumes() {
         .stderr(log)
         .spawn()
         .unwrap();
-    let running = crate::bench::Running { child };
+    let running = crate::started::Running { child };
     let harness = running.child.id();
     until("a group is made", || (!groups(harness).is_empty()).then_some(()));
     until("a trial is kept", || Some(bench.observations()).filter(|kept| !kept.is_empty()));

@@ -25,6 +25,7 @@ mod record;
 mod references;
 mod slo;
 mod stages;
+mod started;
 mod stores;
 mod strange_servers;
 mod threshold;

@@ -8,7 +8,8 @@ use std::process::Output;
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec};
 
-use crate::bench::{Bench, Started, stderr};
+use crate::bench::{Bench, stderr};
+use crate::started::Started;
 
 /// The ledger of the tests' campaign.
 const LEDGER: SeededSpec = SeededSpec { accounts: 50, slots: 50, seed: 1 };

@@ -3,7 +3,8 @@
 
 use std::process::Output;
 
-use crate::bench::{Bench, ENVIRONMENT, Started, ended, program, stderr};
+use crate::bench::{Bench, ENVIRONMENT, ended, program, stderr};
+use crate::started::Started;
 
 /// A planted fault: flags, and what is said of it.
 type Fault = (&'static [&'static str], &'static str);

@@ -11,7 +11,8 @@ use bench_measure::client::agent;
 use bench_system::probe::host::on_path;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, PATIENCE, Running, entry, until};
+use crate::bench::{Bench, PATIENCE, entry, until};
+use crate::started::Running;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 

@@ -3,7 +3,8 @@
 
 use std::process::Output;
 
-use crate::bench::{ANY_LOAD, Bench, Started, ended, program, stderr};
+use crate::bench::{ANY_LOAD, Bench, ended, program, stderr};
+use crate::started::Started;
 
 /// Each fault, what names it, and the exit code.
 const FAULTS: [(&str, &str, i32); 8] = [
