@@ -38,6 +38,9 @@ const SLOW: (f64, f64) = (20_000.0, 20.0);
 /// Three quarters of the slow requests take at most this multiple of what the quickest of them takes.
 const ALIKE: f64 = 1.6;
 
+/// The same where others wait behind slow ones.
+const ALIKE_ALONE: f64 = 1.2;
+
 /// Memory that grows by less in a window says nothing, in bytes: in all, and for each connection, whose buffers grow.
 const LEAST_GROWTH: (f64, f64) = (2_097_152.0, 65_536.0);
 
@@ -98,7 +101,9 @@ fn slow_share(load: &LoadSample) -> Option<SlowShare> {
         let (others, quick_us) = at_most(if waits_behind { quick } else { below })?;
         let is_slow = slow_us >= SLOW.0.max(SLOW.1 * load.latency_us.p50) && slow_us < STEP_US;
         let jumps = quick_us > 0.0 && slow_us >= JUMP * quick_us;
-        let is_alike = at_most(1.0 - share / 4.0).is_some_and(|(of, us)| of >= from && us <= ALIKE * slow_us);
+        // What waits behind a slow one takes a part of its time, and is none of the slow ones.
+        let alike = if waits_behind { ALIKE_ALONE } else { ALIKE };
+        let is_alike = at_most(1.0 - share / 4.0).is_some_and(|(of, us)| of >= from && us <= alike * slow_us);
         (below >= LEAST_OTHERS && share >= LEAST_SLOW.0 && is_slow && jumps && is_alike)
             .then_some(SlowShare { share, slow_us, others, quick_us })
     })
