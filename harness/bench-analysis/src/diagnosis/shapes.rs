@@ -22,8 +22,8 @@ const MUCH_DELAY: f64 = 0.5;
 /// Slow requests take at least this multiple of what quick ones take.
 const JUMP: f64 = 20.0;
 
-/// In an open loop all but this multiple of the slow share are quick, since requests come due behind a slow one. In a
-/// closed loop nothing lies between.
+/// All but this multiple of the slow share are quick: a request of an open loop comes due behind a slow one, and on a
+/// busy machine some wait for a processor.
 const BETWEEN: f64 = 4.0;
 
 /// The smallest share of quick requests.
@@ -38,7 +38,7 @@ const SLOW: (f64, f64) = (20_000.0, 20.0);
 /// Three quarters of the slow requests take at most this multiple of what the quickest of them takes.
 const ALIKE: f64 = 1.6;
 
-/// The same where others wait behind slow ones.
+/// The same where other requests lie between the slow and the quick ones.
 const ALIKE_ALONE: f64 = 1.2;
 
 /// Memory that grows by less in a window says nothing, in bytes: in all, and for each connection, whose buffers grow.
@@ -96,25 +96,24 @@ fn slow_share(load: &LoadSample) -> Option<SlowShare> {
     points.windows(2).find_map(|two| {
         let [(below, _), (from, slow_us)] = [two[0], two[1]];
         let share = 1.0 - below;
-        let quick = 1.0 - BETWEEN * share;
-        let waits_behind = load.open.is_some() && quick >= LEAST_OTHERS;
-        let (others, quick_us) = at_most(if waits_behind { quick } else { below })?;
         let is_slow = slow_us >= SLOW.0.max(SLOW.1 * load.latency_us.p50) && slow_us < STEP_US;
-        let jumps = quick_us > 0.0 && slow_us >= JUMP * quick_us;
-        // What waits behind a slow one takes a part of its time, and is none of the slow ones.
-        let alike = if waits_behind { ALIKE_ALONE } else { ALIKE };
-        let is_alike = at_most(1.0 - share / 4.0).is_some_and(|(of, us)| of >= from && us <= alike * slow_us);
-        (below >= LEAST_OTHERS && share >= LEAST_SLOW.0 && is_slow && jumps && is_alike)
-            .then_some(SlowShare { share, slow_us, others, quick_us })
+        // The share's quick neighbours, or those beyond the ones that waited behind it or for a processor.
+        [(below, ALIKE), (1.0 - BETWEEN * share, ALIKE_ALONE)].into_iter().find_map(|(quick, alike)| {
+            let (others, quick_us) = at_most(quick).filter(|_| quick >= LEAST_OTHERS)?;
+            let jumps = quick_us > 0.0 && slow_us >= JUMP * quick_us;
+            let is_alike = at_most(1.0 - share / 4.0).is_some_and(|(of, us)| of >= from && us <= alike * slow_us);
+            (share >= LEAST_SLOW.0 && is_slow && jumps && is_alike)
+                .then_some(SlowShare { share, slow_us, others, quick_us })
+        })
     })
 }
 
-/// That of the trials, where most of them have one and enough requests were slow.
+/// That of the trials, where at least half of them have one and enough requests were slow.
 pub(super) fn common_slow_share(samples: &[&Sample]) -> Option<SlowShare> {
     let found: Vec<_> =
         samples.iter().filter_map(|sample| Some((slow_share(&sample.load)?, sample.served()))).collect();
     let slow: f64 = found.iter().map(|(of, requests)| of.share * *requests as f64).sum();
-    let is_common = 2 * found.len() > samples.len() && slow >= LEAST_SLOW.1;
+    let is_common = 2 * found.len() >= samples.len() && slow >= LEAST_SLOW.1;
     found.get(found.len() / 2).filter(|_| is_common).map(|(share, _)| *share)
 }
 
