@@ -6,7 +6,7 @@ use super::cell::Cell;
 use super::observed::{Lost, invalid, invalid_reason, lost_share};
 use super::summary::Summary;
 use bench_model::load::Level;
-use bench_model::observation::{Observation, Outcome};
+use bench_model::observation::Observation;
 use bench_model::plan::Trial;
 
 /// A trial that counts nowhere.
@@ -34,17 +34,10 @@ pub struct Uncounted<Kind> {
 }
 
 /// A trial that gave no figure.
-pub type FailedTrial = Uncounted<Failed>;
+pub type FailedTrial = Uncounted<()>;
 
 /// A trial that was measured and counts nowhere.
 pub type InvalidTrial = Uncounted<Invalid>;
-
-/// How a trial failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failed {
-    /// Whether the server's answer was not the true one.
-    pub wrong_answer: bool,
-}
 
 /// Why a trial is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -67,8 +60,7 @@ pub(super) fn invalid_trial(observation: &Observation) -> Option<InvalidTrial> {
 }
 
 pub(super) fn failed_trial(observation: &Observation) -> Option<FailedTrial> {
-    let wrong_answer = matches!(observation.outcome, Outcome::WrongAnswer { .. });
-    Some(uncounted(observation, Failed { wrong_answer }, observation.outcome.failure()?))
+    Some(uncounted(observation, (), observation.outcome.failure()?))
 }
 
 fn uncounted<Kind>(observation: &Observation, kind: Kind, reason: String) -> Uncounted<Kind> {

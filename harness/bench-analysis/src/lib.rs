@@ -34,7 +34,7 @@ pub use caveats::{Mark, NEAR_CEILING};
 pub use cell::Cell;
 pub use comparison::{Comparison, Comparisons, JUDGED, Terms, demand};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
-pub use invalid_trials::{Failed, FailedTrial, InvalidTrial, Uncounted};
+pub use invalid_trials::{FailedTrial, InvalidTrial, Uncounted};
 pub use latency::LatencyMoment;
 pub use named_faults::without_valid_trial;
 pub use observed::{Lost, Observed, grouped, invalid_reason, log_ratios, valid};

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, kill_process_group, set_parent_process_death_signal, setpriority_process,
-    setrlimit,
+    Pid, Resource, Rlimit, Signal, kill_process_group, set_parent_process_death_signal, setrlimit,
 };
 use rustix::thread::{CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_setaffinity};
 
@@ -35,8 +34,6 @@ const SELDOM: Duration = Duration::from_millis(20);
 pub struct Limits<'a> {
     /// Files that it may open at once; the harness's own limit where left out.
     pub open_files: Option<u64>,
-    /// How far it gives way to other processes, from 0 (not at all) to 19.
-    pub niceness: u8,
     /// The file of the network namespace that it is started in; that of the thread that starts it where left out. It
     /// must stay open until the child has been started.
     pub network: Option<RawFd>,
@@ -95,7 +92,7 @@ impl Owned {
         placement: Placement,
         limits: Limits<'_>,
     ) -> Result<Self> {
-        let Limits { open_files, niceness, network, group, folder, elsewhere, without_proxies } = limits;
+        let Limits { open_files, network, group, folder, elsewhere, without_proxies } = limits;
         let entrances = group.map_or_else(|| Ok(Vec::new()), Cgroup::entrances)?;
         let only = (placement != Placement::Free).then(|| processors(elsewhere)).transpose()?;
         let create =
@@ -129,9 +126,6 @@ impl Owned {
                 }
                 if open_files.is_some() {
                     setrlimit(Resource::Nofile, Rlimit { current: open_files, maximum: open_files })?;
-                }
-                if niceness > 0 {
-                    setpriority_process(None, niceness.into())?;
                 }
                 if let Some(set) = &only {
                     sched_setaffinity(None, set)?;

@@ -10,9 +10,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use bench_model::config::ConfigDir;
 use bench_system::interrupt::Interrupted;
-use clap::{CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
-use commands::{Ending, print};
+use clap::{Parser, Subcommand};
+use commands::Ending;
 
 /// Which JSON-RPC server is faster, by how much, and how sure is that?
 #[derive(Parser)]
@@ -85,16 +84,6 @@ enum Verb {
     Watch(commands::watch::Args),
     /// Write the blocks of README.md, docs/ and results/README.md again that show runs, or check them (--check).
     Splice(commands::splice::Args),
-    /// Print what completes this program's verbs and options in a shell.
-    Completions {
-        /// The shell.
-        shell: Shell,
-    },
-    /// Print the manual's page, of this program or of one of its verbs.
-    Man {
-        /// The verb.
-        verb: Option<String>,
-    },
 }
 
 /// A wrong call, or something that is missing. The codes of what ran well are `Ending`'s.
@@ -121,7 +110,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Init(args) => commands::init::init(&args)?.into(),
         Verb::Record(args) => commands::record::record(&args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &args)?.into(),
-        Verb::Report(args) => commands::report::report(&cli.results, &args)?.into(),
+        Verb::Report(args) => commands::report::report(&args)?.into(),
         Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
         Verb::Pages { to } => commands::browse::pages(&cli.results, &to)?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
@@ -135,7 +124,5 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Agent(args) => commands::agent::agent(args)?.into(),
         Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
-        Verb::Completions { shell } => print(commands::manual::completions(Cli::command(), shell))?.into(),
-        Verb::Man { verb } => print(commands::manual::page(Cli::command(), verb.as_deref())?)?.into(),
     })
 }

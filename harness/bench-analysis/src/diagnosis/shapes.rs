@@ -101,9 +101,14 @@ fn slow_share(load: &LoadSample) -> Option<SlowShare> {
         [(below, ALIKE), (1.0 - BETWEEN * share, ALIKE_ALONE)].into_iter().find_map(|(quick, alike)| {
             let (others, quick_us) = at_most(quick).filter(|_| quick >= LEAST_OTHERS)?;
             let jumps = quick_us > 0.0 && slow_us >= JUMP * quick_us;
-            let is_alike = at_most(1.0 - share / 4.0).is_some_and(|(of, us)| of >= from && us <= alike * slow_us);
-            (share >= LEAST_SLOW.0 && is_slow && jumps && is_alike)
-                .then_some(SlowShare { share, slow_us, others, quick_us })
+            let is_alike =
+                at_most(1.0 - share / 4.0).is_some_and(|(of, us)| of >= from && us <= alike * slow_us);
+            (share >= LEAST_SLOW.0 && is_slow && jumps && is_alike).then_some(SlowShare {
+                share,
+                slow_us,
+                others,
+                quick_us,
+            })
         })
     })
 }

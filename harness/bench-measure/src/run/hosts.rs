@@ -56,7 +56,6 @@ pub(super) const MOST_SKEW: f64 = 0.01;
 pub(super) struct Launch<'a> {
     pub pool: &'a Pool,
     pub order: Order,
-    pub niceness: u8,
     pub url: String,
     /// Where what comes of it is kept: all but the ending.
     pub stem: PathBuf,
@@ -117,7 +116,6 @@ impl Launch<'_> {
             url: self.url.clone(),
             load: load.clone(),
             body,
-            niceness: self.niceness,
             hosts: self.pool.hosts,
             names: self.pool.names.clone(),
         };

@@ -110,11 +110,6 @@ settings! {
         0 => "no simulated walk".to_owned(),
         ns => format!("simulated walk of {ns} ns a slot"),
     };
-    /// See [`Environment::tool_niceness`].
-    tool_niceness: u8 = Tool, 0, 19, "the load tool's niceness", Some(0), |niceness| match niceness {
-        0 => "load tool with the server's priority".to_owned(),
-        niceness => format!("load tool with niceness {niceness}"),
-    };
     /// See [`Environment::transport`].
     transport: Transport = Tool, 0, 2, "the transport", Some(0), |place| {
         let of = Transport::ALL.into_iter().find(|transport| u64::from(*transport) == place);

@@ -47,8 +47,6 @@ pub struct Environment {
     /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out
     /// or 0.
     pub walk_ns_per_slot: Option<u64>,
-    /// How far the load tool gives way to other processes, from 0 (as any other, where left out) to 19.
-    pub tool_niceness: Option<u8>,
     /// How the load reaches the servers; HTTP where left out.
     pub transport: Option<Transport>,
     /// Requests in flight on each connection, N; one where left out. The load then has one Nth of the connections, so

@@ -43,30 +43,6 @@ pub struct Resumed {
 }
 
 impl Conditions {
-    /// Why the run can't stand for a commit: it does not know what its servers were built from, or something that
-    /// decides figures had changed since the commit. Pages and results decide none. `None` where it can.
-    pub fn uncommitted(&self) -> Option<String> {
-        if self.programs.is_empty() {
-            return Some("it does not say what its servers were built from".to_owned());
-        }
-        let unknown = |(server, program): (&String, &Program)| {
-            let why = program.unknown.as_ref()?;
-            Some(format!("what server {server} was built from is not known: {why}"))
-        };
-        if let Some(why) = self.programs.iter().find_map(unknown) {
-            return Some(why);
-        }
-        if let Some((server, _)) = self.programs.iter().find(|(_, program)| program.changed == Some(true)) {
-            return Some(format!("the sources of server {server} had changed since the commit"));
-        }
-        let decides = |file: &&String| !file.ends_with(".md") && !file.starts_with("results/");
-        let changed = self.host.changed_files.as_ref();
-        match changed.map(|files| files.iter().find(decides)) {
-            None => Some("it was measured outside of a git repository".to_owned()),
-            Some(file) => file.map(|file| format!("{file} had changed since the commit")),
-        }
-    }
-
     /// How and when the run was begun and resumed.
     pub fn history(&self) -> String {
         let mut text = format!("`{}`, begun {}", self.command, self.started_at);

@@ -15,7 +15,6 @@ pub(super) enum Tab {
     Latency,
     Resources,
     Thresholds,
-    Why,
     Details,
     Trials,
     Environment,
@@ -23,13 +22,12 @@ pub(super) enum Tab {
 
 impl Tab {
     /// Each with its name on the page.
-    pub const ALL: [(Self, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str); 8] = [
         (Self::Answer, "Answer"),
         (Self::Curves, "Curves"),
         (Self::Latency, "Latency"),
         (Self::Resources, "Resources"),
         (Self::Thresholds, "Thresholds and causes"),
-        (Self::Why, "Why"),
         (Self::Details, "Details"),
         (Self::Trials, "Every trial"),
         (Self::Environment, "Environment"),
@@ -43,12 +41,6 @@ impl Tab {
             "Where it starts to fail" | "Why it fails" | "The highest rate under a service level" => {
                 Self::Thresholds
             }
-            "Why"
-            | "The ladder"
-            | "The answer's length"
-            | "Counts for a request"
-            | "HTTP and JSON-RPC apart"
-            | "The two terms" => Self::Why,
             "What failed" => Self::Trials,
             "Environment" | "By hand" | "What to distrust" => Self::Environment,
             workload if workloads.contains(workload) => Self::Curves,

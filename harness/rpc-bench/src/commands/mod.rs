@@ -9,7 +9,6 @@ pub mod compare;
 pub mod doctor;
 pub mod gate;
 pub mod init;
-pub mod manual;
 pub mod pack;
 pub mod record;
 pub mod report;

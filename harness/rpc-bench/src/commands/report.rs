@@ -1,11 +1,11 @@
 //! `rpc-bench report`: a run's report again, from its folder alone.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use bench_model::results::RunFolder;
 use bench_report::export::{Format, export};
-use bench_report::{Run, all_runs, headline_in};
+use bench_report::{Run, headline_in};
 
 use super::say_found;
 
@@ -24,7 +24,7 @@ pub struct Args {
 
 /// Writes the report, by the views of a file where one is named, and prints its headline; or prints a campaign's run in
 /// a format that another tool reads, and writes nothing into its folder.
-pub fn report(results: &Path, args: &Args) -> Result<bool> {
+pub fn report(args: &Args) -> Result<bool> {
     if let Some(format) = args.format {
         let read = RunFolder::open_to_read(&args.run)?;
         let text = Run::load(&read.folder).and_then(|run| export(&run, format));
@@ -40,7 +40,6 @@ pub fn report(results: &Path, args: &Args) -> Result<bool> {
         }
     }
     say_found(&folder, &(headline_in(&bench_report::write(&folder)?, &folder.0) + "\n"));
-    print_agreement(&folder, results);
     Ok(true)
 }
 
@@ -50,14 +49,4 @@ fn has_cells(run: &Run) -> Result<()> {
     let title = empty.map_or("", |shown| &shown.view.title);
     ensure!(empty.is_none(), "[[view]] {title:?}: no cell of the run is at the values in field only");
     run.summary.views.iter().try_for_each(|shown| shown.view.check_method(&run.plan.workloads))
-}
-
-/// Prints how a campaign's run stands to the kept ones. It is no part of its report, which needs nothing but its
-/// folder.
-pub(super) fn print_agreement(folder: &RunFolder, results: &Path) {
-    match all_runs::next_to_kept(folder, results) {
-        Ok(Some(found)) => bench_system::say!("\n{}", found.trim_end()),
-        Ok(None) => {}
-        Err(error) => bench_system::note!("not compared with the kept runs: {error:#}"),
-    }
 }

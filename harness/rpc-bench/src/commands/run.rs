@@ -244,7 +244,6 @@ pub(super) fn measure(
     })?;
     let run = bench_report::write(&folder)?;
     say_found(&folder, &format!("\n{}\n", bench_report::headline_in(&run, &folder.0)));
-    super::report::print_agreement(&folder, results);
     let shortcomings: Vec<String> = run.without_valid_trial().into_iter().chain(run.shortcomings()).collect();
     if let [first, others @ ..] = shortcomings.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };

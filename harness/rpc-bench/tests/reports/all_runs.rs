@@ -1,4 +1,4 @@
-//! All kept runs side by side, and a run next to those of its campaign.
+//! All kept runs side by side.
 
 use std::fs;
 use std::path::Path;
@@ -89,33 +89,4 @@ fn each_run_has_a_row_and_each_processor_a_range() {
         rows[2..].iter().filter(|row| row[1].trim() == processor).map(|row| ratio(row)).collect();
     assert_eq!(range[4].trim(), format!("**{:.2} to {:.2}**", two[0], two[1]), "{equal}");
     assert!((two[1] / two[0] - 1.5).abs() < 0.02, "{two:?}");
-}
-
-#[test]
-fn a_run_is_compared_with_the_kept_ones_of_its_campaign_and_processor() {
-    let dir = tempfile::tempdir().unwrap();
-    for day in 1..=2 {
-        copy(dir.path(), &format!("2026-01-0{day}T000000Z-quick"), same);
-    }
-    let said = |name: &str| {
-        let run = dir.path().join(name);
-        called(dir.path(), &["report", run.to_str().unwrap()]).1
-    };
-    // It is not compared with itself.
-    let own = said("2026-01-01T000000Z-quick");
-    assert!(
-        own.contains("1 kept run on this processor, ") && own.contains("all agree with this run."),
-        "{own}"
-    );
-    copy(dir.path(), "2026-01-03T000000Z-quick", actix_costs_more);
-    let slower = said("2026-01-03T000000Z-quick");
-    assert!(slower.contains("This run differs from 2 kept runs on this processor in "), "{slower}");
-    assert!(
-        slower.contains("\n- CPU per request, side by side, getBlocks at 25, actix / legacy: "),
-        "{slower}"
-    );
-    assert!(!slower.contains("axum / legacy:"), "{slower}");
-    copy(dir.path(), "2026-01-04T000000Z-quick", on_another_processor);
-    let elsewhere = said("2026-01-04T000000Z-quick");
-    assert!(!elsewhere.contains("on this processor"), "{elsewhere}");
 }

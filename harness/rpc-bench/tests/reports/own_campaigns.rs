@@ -85,24 +85,6 @@ fn a_run_of_which_no_trial_counts_says_so() {
 }
 
 #[test]
-fn observations_that_stand_twice_are_neither_reported_nor_compared() {
-    let dir = configured("servers = [\"actix\"]\nconnections = [1]");
-    let (plan, _) = run::resolve(&ConfigDir(dir.path().to_owned()), "own").unwrap();
-    let observed = observe_planned(&plan, |_| sample(1_000.0, 20.0));
-    let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
-    assert!(bench_report::compare::load(&folder).is_ok());
-    let path = folder.0.join("observations.ndjson");
-    let lines = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, lines.repeat(2)).unwrap();
-    let wanted = format!("{}:9: field number: trial 1 stands on line 1 as well", path.display());
-    let said = [
-        bench_report::write(&folder).map(drop).unwrap_err(),
-        bench_report::compare::load(&folder).map(drop).unwrap_err(),
-    ];
-    assert_eq!(said.map(|error| format!("{error:#}")), [wanted.clone(), wanted]);
-}
-
-#[test]
 fn an_incomplete_run_is_resumed_by_its_folder_and_a_gate_of_a_commit_never() {
     let dir = configured("servers = [\"actix\"]\nconnections = [1, 8]");
     let config = ConfigDir(dir.path().to_owned());

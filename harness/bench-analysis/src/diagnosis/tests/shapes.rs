@@ -1,7 +1,6 @@
 //! Causes that show in how answers are spread: each planted, named alone, and not named without its evidence.
 
 use super::*;
-use bench_model::load::OpenWindow;
 use bench_model::load::silences::Silence;
 use bench_model::observation::LinkUse;
 

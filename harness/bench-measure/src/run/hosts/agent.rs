@@ -198,9 +198,7 @@ fn prepare(plan: &SharedLoad, rank: u32, folder: &RunFolder) -> Result<Prepared>
         folder.write_derived(&name, content)?;
     }
     let order = Order::new("share", plan.tool, plan.load.share(rank, plan.hosts));
-    let prepare = |bodies: &mut Bodies<'_>| {
-        Ok(Prepared::new(order, plan.niceness, template, stem, &plan.url, &[], bodies)?)
-    };
+    let prepare = |bodies: &mut Bodies<'_>| Ok(Prepared::new(order, template, stem, &plan.url, &[], bodies)?);
     if let Some(body) = &plan.body {
         return prepare(&mut Bodies::One(body));
     }
@@ -284,7 +282,6 @@ mod tests {
             url: String::new(),
             load: bench_model::load::Load { duration_ms, ..Default::default() },
             body: None,
-            niceness: 0,
             hosts: 1,
             names: Vec::new(),
         };

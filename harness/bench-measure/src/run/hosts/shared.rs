@@ -50,8 +50,6 @@ pub struct SharedLoad {
     pub load: Load,
     /// The one body; where there are several, each host has a file of its own.
     pub body: Option<String>,
-    /// How far load tools give way to other processes.
-    pub niceness: u8,
     /// The number of hosts.
     pub hosts: u32,
     /// Their names, where they are known.

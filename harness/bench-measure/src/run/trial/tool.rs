@@ -80,7 +80,6 @@ impl Order {
 /// A load that is ready to be put on.
 pub(in crate::run) struct Prepared {
     order: Order,
-    niceness: u8,
     invocation: Invocation,
     files: Files,
     _scratch: [Scratch; 3],
@@ -101,7 +100,6 @@ impl Prepared {
     /// The files can't be written, a body has more than one line, or there is none.
     pub(in crate::run) fn new(
         order: Order,
-        niceness: u8,
         template: PathBuf,
         stem: PathBuf,
         url: &str,
@@ -119,7 +117,7 @@ impl Prepared {
         if invocation.bodies == 0 {
             return Err(failed(what, records::EXHAUSTED.to_owned()).into());
         }
-        Ok(Self { order, niceness, invocation, files, _scratch: scratch, stem })
+        Ok(Self { order, invocation, files, _scratch: scratch, stem })
     }
 
     fn path(&self, ending: &str) -> PathBuf {
@@ -192,15 +190,14 @@ impl Bench<'_> {
             return Err(anyhow!("{} can't reach {target}", can.name).into());
         }
         let stem = self.folder.tool_output(trial, what);
-        let niceness = self.tool_niceness(&trial.server);
         if let Some(pool) = &self.plan.hosts {
-            let launch = Launch { pool, order, niceness, url, stem, tools: self.tools };
+            let launch = Launch { pool, order, url, stem, tools: self.tools };
             return Ok(Ready::Hosts(launch.start(bodies, self.interrupt)?));
         }
         let template = keep_template(self.folder, tool)?;
         let is_known = tool.can().users || matches!(bodies, Bodies::One(_));
         let known = if is_known { self.known_to(trial, load, bodies)? } else { Vec::new() };
-        Prepared::new(order, niceness, template, stem, &url, &known, bodies).map(Ready::Here)
+        Prepared::new(order, template, stem, &url, &known, bodies).map(Ready::Here)
     }
 
     /// What a load sends, with the true answers: the one request of all, or for each user a request of its own that is
@@ -211,12 +208,6 @@ impl Bench<'_> {
             return Ok(vec![truths.first(&trial.workload)?.clone()]);
         };
         requests.take(load.most_users() as usize).map(|request| truths.known_of(request)).collect()
-    }
-
-    /// How far the load tool gives way to other processes while it loads a server.
-    fn tool_niceness(&self, server: &str) -> u8 {
-        let own = self.plan.server(server).map(|server| self.plan.environment_of(server).tool_niceness);
-        own.unwrap_or(self.plan.campaign.environment.tool_niceness).unwrap_or(0)
     }
 
     /// Runs load tools as this plan says.
@@ -262,8 +253,7 @@ impl Runner<'_> {
         let (began, started) = (SystemTime::now(), Instant::now());
         // At a rate a server waits most of the time, and would wait for its load tool, too.
         let elsewhere = self.placement == Placement::Duet && load.rate.is_some();
-        let limits =
-            Limits { niceness: prepared.niceness, elsewhere, without_proxies: true, ..Limits::default() };
+        let limits = Limits { elsewhere, without_proxies: true, ..Limits::default() };
         let mut tool = Owned::spawn_with(program, &invocation.args, &output, self.placement, limits)?;
         let watched = (!load.stages.is_empty()).then(|| watch_cpu(tool.pid(), load));
         if invocation.interrupted {

@@ -51,7 +51,6 @@ fn other_environment() -> Environment {
         ledger_seed: 7,
         global_queue_interval: Some(7),
         walk_ns_per_slot: Some(7),
-        tool_niceness: Some(7),
         transport: Some(Transport::WebSocket),
         in_flight: Some(7),
         batch: Some(7),
