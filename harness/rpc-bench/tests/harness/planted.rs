@@ -16,10 +16,12 @@ const STALLS: [Fault; 3] = [
     (&["--stall-ms", "1000", "--stall-every-ms", "3700"], "the service answered nothing from "),
 ];
 
-/// A wait that is long beside what a busy machine takes to wake a thread.
-const LOCK: Fault = (&["--lock-us", "20000"], "the service answers one request at a time");
+/// A wait that is long beside what a busy machine takes to wake a thread. Where one request by itself meets another load
+/// than the window, it is tried again, as is memory that other processes keep from growing evenly.
+const LOCK: [Fault; 3] = [(&["--lock-us", "20000"], "the service answers one request at a time"); 3];
 
-const LEAK: Fault = (&["--leak-bytes", "65536"], "the service's memory grows through the whole window");
+const LEAK: [Fault; 3] =
+    [(&["--leak-bytes", "65536"], "the service's memory grows through the whole window"); 3];
 
 const METHOD: [&str; 4] =
     ["--method", "getBalance", "--params", "[\"4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ\"]"];
@@ -103,21 +105,21 @@ fn a_stall_is_named_first_by_try() {
 
 #[test]
 fn a_lock_and_a_leak_are_named_first_by_try() {
-    is_named(&[LOCK], |flags| tried("6", flags));
-    is_named(&[LEAK], |flags| tried("6", flags));
+    is_named(&LOCK, |flags| tried("6", flags));
+    is_named(&LEAK, |flags| tried("6", flags));
 }
 
 #[test]
 fn a_stall_a_lock_and_a_leak_are_named_first_by_a_campaign() {
     is_named(&STALLS, swept);
-    is_named(&[LOCK], swept);
-    is_named(&[LEAK], swept);
+    is_named(&LOCK, swept);
+    is_named(&LEAK, swept);
 }
 
 #[test]
 #[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_stall_a_lock_and_a_leak_are_named_first_by_a_search_for_a_rate() {
     is_named(&STALLS, |flags| searched(flags, 400, 800));
-    is_named(&[LOCK], |flags| searched(flags, 50, 160));
-    is_named(&[LEAK], |flags| searched(flags, 200, 400));
+    is_named(&LOCK, |flags| searched(flags, 50, 160));
+    is_named(&LEAK, |flags| searched(flags, 200, 400));
 }
