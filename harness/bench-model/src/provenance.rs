@@ -3,7 +3,7 @@
 
 mod sources;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use serde_with::skip_serializing_none;
 use crate::config::Server;
 use crate::config::layouts;
 use crate::plan::Plan;
-use bench_system::repository::{git, sha256_of_file};
+use bench_system::repository::sha256_of_file;
 
 pub use sources::{Sources, sources};
 
@@ -40,7 +40,7 @@ pub struct Program {
     /// Flags for the compiler and settings of profiles from outside of the repository, such as `RUSTFLAGS`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
-    /// Whether a file behind the fingerprint differs from the commit; none where there is no git.
+    /// Whether a file behind the fingerprint differs from the commit; none where that is not known.
     pub changed: Option<bool>,
     /// Why nothing is known of it.
     pub unknown: Option<String>,
@@ -57,7 +57,7 @@ impl Program {
         let mut program = Self { sha256, ..Self::default() };
         match sources(&server.build, root) {
             Ok(Some(sources)) => {
-                program.changed = is_changed(root, &sources.files);
+                program.changed = Some(sources.changed);
                 program.sources = Some(sources.fingerprint);
                 program.compiler = compiler();
                 program.flags = flags(root);
@@ -150,25 +150,17 @@ fn compiler() -> Option<String> {
 
 /// Flags of the compiler and settings of profiles that the environment or cargo's configuration gives.
 fn flags(root: &Path) -> Vec<String> {
-    let decides = |name: &str| {
-        ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS"].contains(&name)
-            || name.starts_with("CARGO_PROFILE_RELEASE_")
-            || (name.starts_with("CARGO_TARGET_") && name.ends_with("_RUSTFLAGS"))
-    };
+    let decides = |name: &str| name.ends_with("RUSTFLAGS") || name.starts_with("CARGO_PROFILE_RELEASE_");
     let variables = env::vars().filter(|(name, value)| decides(name) && !value.is_empty());
     let mut flags: Vec<String> = variables.map(|(name, value)| format!("{name}={value}")).collect();
     flags.sort();
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
-    let places = root.ancestors().map(|folder| folder.join(".cargo")).chain(home);
-    let mut seen = Vec::new();
-    for path in places.map(|place| place.join("config.toml")) {
-        if !seen.contains(&path) {
-            flags.extend(configured(&fs::read_to_string(&path).unwrap_or_default()));
-            seen.push(path);
-        }
-    }
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let places: BTreeSet<PathBuf> =
+        root.ancestors().map(|folder| folder.join(".cargo")).chain(home).collect();
+    let texts = places.iter().map(|place| fs::read_to_string(place.join("config.toml")).unwrap_or_default());
+    flags.extend(texts.flat_map(|text| configured(&text)));
     flags
 }
 
@@ -179,14 +171,6 @@ fn configured(text: &str) -> Vec<String> {
     let places =
         [("build.rustflags", build), ("target", config.get("target")), ("profile", config.get("profile"))];
     places.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?))).collect()
-}
-
-/// Whether one of these files differs from the commit or is not in it; `None` where one can't say.
-fn is_changed(root: &Path, files: &[PathBuf]) -> Option<bool> {
-    git(root, &["ls-files", "--error-unmatch", "Cargo.toml"])?;
-    let mut args = vec!["status", "--porcelain", "--untracked-files=all", "--"];
-    args.extend(files.iter().filter_map(|file| file.to_str()));
-    Some(!git(root, &args)?.is_empty())
 }
 
 #[cfg(test)]

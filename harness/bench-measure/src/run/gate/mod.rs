@@ -293,7 +293,7 @@ fn inside(base: &Server) -> Server {
 fn is_same(checkout: &Checkout, now: &Server, base: &Server) -> bool {
     let built = |server: &Server, root: &Path| sources(&server.build, root).ok().flatten();
     match (built(now, Path::new(".")), built(base, &checkout.folder)) {
-        (Some(at_now), Some(at_base)) => at_now == at_base && now.args == base.args,
+        (Some(at_now), Some(at_base)) => at_now.fingerprint == at_base.fingerprint && now.args == base.args,
         _ => checkout.is_as_here(),
     }
 }
