@@ -1,5 +1,5 @@
 //! A results folder: one run, kept whole. What was measured is only added to; what is worked out from it is written
-//! again. Packing moves the former into `run.tar.xz` and removes what `own` names.
+//! again. Packing moves the former into `run.tar.xz`.
 //!
 //! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`,
 //! `observations.ndjson` with one line a trial (once the run is packed, the last three are in `run.tar.xz`),
@@ -12,7 +12,6 @@ mod kept;
 mod lock;
 mod own;
 mod pack;
-mod read_only;
 mod views;
 
 use std::fs::{self, OpenOptions};
@@ -33,7 +32,6 @@ pub use conditions::{Conditions, Resumed};
 pub use kept::kept;
 pub use lock::Lock;
 pub use own::{OF_HOSTS, remove_all};
-pub use read_only::ToRead;
 
 /// The folder of what each load tool can send, inside a run's folder.
 pub const CEILINGS: &str = "ceilings";
@@ -282,13 +280,18 @@ impl RunFolder {
         Ok(plan)
     }
 
-    /// Removes what the tools printed in a trial: plain files, and the folder of its load hosts.
+    /// Removes what the tools printed in a trial: files, and the folders of its load hosts.
     pub fn forget_tool_output(&self, trial: &Trial) -> Result<()> {
-        let beginning = self.tool_output(trial, "");
-        let beginning = beginning.file_name().unwrap_or_default().to_string_lossy();
-        let mut removal = own::Removal::default();
-        removal.tool_output_of(&self.0.join(TOOL_OUTPUT), &|name| name.starts_with(&*beginning))?;
-        removal.carry_out()
+        let beginning = self.tool_output(trial, "").display().to_string();
+        for path in own::sorted(&self.0.join(TOOL_OUTPUT))? {
+            let name = path.display().to_string();
+            match name.starts_with(&beginning) {
+                true if !path.is_dir() => own::remove(&path)?,
+                true if name.ends_with(OF_HOSTS) => remove_all(&path)?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Reads what the run was measured with and on.

@@ -1,89 +1,23 @@
 //! What of a run's folder is removed: files by their own path, and folders that this program made with all that is in
 //! them. No symbolic link is followed.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::load::LoadTool;
-
-/// What the names of files in the folder of tools' output begin with that belong to no trial.
-const OF_NO_TRIAL: [&str; 2] = ["callgrind-", "reference-"];
-
-/// The names of those that have one name; what a load tool reads in every load is another.
-const NAMED: [&str; 4] = ["ready.stderr", "ready.upstream.stderr", "remedy.stderr", "server.stderr"];
-
 /// The ending of the folder of a load that several hosts put on.
 pub const OF_HOSTS: &str = ".hosts";
 
-/// Files and folders to be removed.
-#[derive(Debug, Default)]
-pub(crate) struct Removal {
-    /// Plain files.
-    pub files: Vec<PathBuf>,
-    /// Folders with all that is in them.
-    trees: Vec<PathBuf>,
-    /// Folders that go where they are empty then.
-    folders: Vec<PathBuf>,
-}
-
-impl Removal {
-    /// What tools printed, in that folder of a run: the files with names that the harness gives. Others stay, and the
-    /// folder with them.
-    ///
-    /// # Errors
-    /// The folder can't be read.
-    pub fn tool_output(&mut self, folder: &Path) -> Result<()> {
-        self.tool_output_of(folder, &|_| true)?;
-        self.folders.push(folder.to_owned());
-        Ok(())
-    }
-
-    /// The same of those names alone, without the folder.
-    ///
-    /// # Errors
-    /// The folder can't be read.
-    pub fn tool_output_of(&mut self, folder: &Path, is_meant: &dyn Fn(&str) -> bool) -> Result<()> {
-        if !kind_of(folder)?.is_dir() {
-            // What is behind a link stays.
-            return Ok(());
-        }
-        for path in sorted(folder)? {
-            let name = path.file_name().and_then(OsStr::to_str);
-            let Some(name) = name.filter(|name| is_tool_output(name) && is_meant(name)) else { continue };
-            let kind = kind_of(&path)?;
-            if kind.is_file() {
-                self.files.push(path);
-            } else if kind.is_dir() && name.ends_with(OF_HOSTS) {
-                self.trees.push(path);
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes them. What has gone already is fine, and a folder that is not empty stays.
-    ///
-    /// # Errors
-    /// The folder can't be changed.
-    pub fn carry_out(&self) -> Result<()> {
-        let there = |done: io::Result<()>| match done {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
-        };
-        for path in &self.files {
-            there(fs::remove_file(path)).with_context(|| format!("can't remove {}", path.display()))?;
-        }
-        self.trees.iter().try_for_each(|folder| remove_all(folder))?;
-        for path in &self.folders {
-            match there(fs::remove_dir(path)) {
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
-                done => done.with_context(|| format!("can't remove {}", path.display()))?,
-            }
-        }
-        Ok(())
+/// Removes a file. One that has gone already is fine.
+///
+/// # Errors
+/// It can't be removed.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed.with_context(|| format!("can't remove {}", path.display())),
     }
 }
 
@@ -99,22 +33,6 @@ pub fn remove_all(folder: &Path) -> Result<()> {
         folder.display()
     );
     fs::remove_dir_all(folder).with_context(|| format!("can't remove {}", folder.display()))
-}
-
-/// Whether the harness gives such a name to what a tool or a server prints: `0001-b1-SERVER-WORKLOAD-…` of a trial, or
-/// that of a part of a run without trials.
-fn is_tool_output(name: &str) -> bool {
-    let of_trial = || {
-        let (number, rest) = name.split_once("-b")?;
-        let (block, _) = rest.split_once('-')?;
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        Some(number.len() >= 4 && is_number(number) && is_number(block))
-    };
-    let mut templates = LoadTool::ALL.iter().filter_map(|tool| tool.can().template);
-    NAMED.contains(&name)
-        || templates.any(|(template, _)| template == name)
-        || OF_NO_TRIAL.iter().any(|prefix| name.starts_with(prefix))
-        || of_trial().unwrap_or(false)
 }
 
 /// What is in a folder, in the order of its names.
@@ -146,20 +64,5 @@ mod tests {
         assert!(folder.join("ceilings/plan.json").is_file());
         remove_all(&folder).unwrap();
         assert!(!folder.exists());
-    }
-
-    #[test]
-    fn names_of_tools_output_are_known() {
-        for name in [
-            "0001-b1-actix-getBalance-c3.json",
-            "12345-b12-a-b-r5-rpc-load.hosts",
-            "bombardier.template",
-            "k6.js",
-        ] {
-            assert!(is_tool_output(name), "{name}");
-        }
-        for name in ["mine", "1-b1-x", "0001-bx-x", "0001-b1", "-b1-x", "0001-b-x", "notes-b1-x"] {
-            assert!(!is_tool_output(name), "{name}");
-        }
     }
 }

@@ -2,16 +2,16 @@
 //! archive, and what can be worked out again or what no report reads is removed. A packed run is read like any other:
 //! its own files are read out of the archive, and its stages are unpacked when it is opened. It is never added to.
 //!
-//! Nothing is removed but the run's own files, each by its path: those that the archive was found to hold, byte for
-//! byte, and those that are made again or that no report reads, by the names that the harness gives.
+//! Removed are the run's own files that the archive was found to hold, byte for byte, those that are made again, by
+//! their names, and the folders of what tools printed, whole.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::archive::{ARCHIVE, archived, holds, is_packed, write_files};
-use super::own::{Removal, kind_of, sorted};
+use super::archive::{ARCHIVE, holds, is_packed, write_files};
+use super::own::{kind_of, remove, remove_all, sorted};
 use super::{ENVIRONMENT, PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT, is_lines};
 
 /// Files that a kept run does not need: the plan holds the campaign as it was resolved, and the others are made again
@@ -27,17 +27,13 @@ impl RunFolder {
     /// Removes charts of its report, by their files' names; one that is not there is none.
     ///
     /// # Errors
-    /// A name is no chart's, or something else than a plain file has it, or it can't be removed.
+    /// A name is no chart's, or one can't be removed.
     pub fn remove_charts<'a>(&self, names: impl Iterator<Item = &'a str>) -> Result<()> {
-        let mut removal = Removal::default();
         for name in names {
             ensure!(name.ends_with(".svg") && !name.contains('/'), "{name} is no chart");
-            let path = self.0.join(name);
-            let Ok(found) = path.symlink_metadata() else { continue };
-            ensure!(found.is_file(), "{} is no plain file; remove it", path.display());
-            removal.files.push(path);
+            remove(&self.0.join(name))?;
         }
-        removal.carry_out()
+        Ok(())
     }
 
     /// Opens the folder of a run to resume it.
@@ -94,10 +90,6 @@ impl Contents {
     fn of(run: &Path) -> Result<Self> {
         let mut contents = Self::default();
         contents.read(run, Path::new(""))?;
-        // A run that an earlier version packed has it next to the archive.
-        if run.join(ARCHIVE).exists() && archived(&run.join(ENVIRONMENT))?.is_none() {
-            contents.own.retain(|path| path != Path::new(ENVIRONMENT));
-        }
         // The plan first; stages by their paths, whatever the order of the folder is.
         contents.own.sort_by_key(|path| (!path.ends_with(PLAN), path.clone()));
         contents.of_stages.sort();
@@ -167,10 +159,8 @@ impl Contents {
     /// Removes what is in the archive, and what is not needed. Of the stages only that: who has the run open goes on
     /// reading them.
     fn remove(&self, run: &Path) -> Result<()> {
-        let mut removal = Removal::default();
-        removal.files.extend(self.own.iter().chain(&self.unneeded).map(|path| run.join(path)));
-        self.tool_outputs.iter().try_for_each(|path| removal.tool_output(&run.join(path)))?;
-        removal.carry_out()
+        self.own.iter().chain(&self.unneeded).try_for_each(|path| remove(&run.join(path)))?;
+        self.tool_outputs.iter().try_for_each(|path| remove_all(&run.join(path)))
     }
 }
 

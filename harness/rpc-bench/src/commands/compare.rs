@@ -27,11 +27,10 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
         return all(results);
     };
     ensure_two(before, after)?;
-    let [before, after] = [RunFolder::open_to_read(before)?, RunFolder::open_to_read(after)?];
-    let runs = Both { before: compare::load(&before.folder)?, after: compare::load(&after.folder)? };
-    let runs = runs.map(|run| run);
-    let between = between(runs)?;
-    super::print(compare::markdown(runs, &between))
+    let runs = [before, after].map(|run| RunFolder::open(run).and_then(|folder| compare::load(&folder)));
+    let [before, after] = runs;
+    let runs = Both { before: &before?, after: &after? };
+    super::print(compare::markdown(runs, &between(runs)?))
 }
 
 /// Prints the ratios of all kept runs.

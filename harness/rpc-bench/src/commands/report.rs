@@ -26,8 +26,8 @@ pub struct Args {
 /// a format that another tool reads, and writes nothing into its folder.
 pub fn report(args: &Args) -> Result<bool> {
     if let Some(format) = args.format {
-        let read = RunFolder::open_to_read(&args.run)?;
-        let text = Run::load(&read.folder).and_then(|run| export(&run, format));
+        let folder = RunFolder::open(&args.run)?;
+        let text = Run::load(&folder).and_then(|run| export(&run, format));
         return super::print(text.with_context(|| args.run.display().to_string())?);
     }
     let folder = RunFolder::open(&args.run)?;

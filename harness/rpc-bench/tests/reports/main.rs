@@ -13,7 +13,6 @@ mod observed;
 mod open_loop;
 mod own_campaigns;
 mod planted;
-mod read_only;
 #[path = "../../../bench-report/tests/shared/samples.rs"]
 mod samples;
 mod schema;
