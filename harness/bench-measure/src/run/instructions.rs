@@ -18,6 +18,7 @@ use bench_system::foreign_text::last_line;
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::callgrind;
 use bench_system::probe::host;
+use rustix::process::Signal;
 
 /// What counts.
 const VALGRIND: &str = "valgrind";
@@ -103,7 +104,10 @@ impl Counter<'_> {
             ensure!(is_right, "it answers wrongly: {}", answer.shown());
         }
         drop(connection);
-        subject.process.stop(interrupt)?;
+        // Its counts are written when it ends, which takes seconds on a busy machine.
+        let mut process = subject.process;
+        process.owned()?.signal(Signal::TERM)?;
+        process.owned()?.wait(TIMEOUT, interrupt)?.context("valgrind did not end after SIGTERM")?;
         let said = || last_line(&stderr).unwrap_or_default();
         let text = fs::read_to_string(&out);
         let text = text.with_context(|| format!("callgrind wrote nothing: {}", said()))?;

@@ -94,7 +94,7 @@ fn check(sample: &Value) {
         resources.iter().filter(|at| at["t_ms"].as_f64().unwrap() < 0.75 * window_ms).map(cpu_s).collect();
     let exact_s = number("/server_cpu/user_s") + number("/server_cpu/system_s");
     assert!(
-        !within.is_empty() && within.iter().all(|cpu_s| *cpu_s < 1.05 * exact_s),
+        !within.is_empty() && within.iter().all(|cpu_s| *cpu_s < 1.25 * exact_s),
         "{within:?}, {exact_s}"
     );
     assert!(cpu_s(last) > 0.8 * exact_s, "{last} against {exact_s}");
