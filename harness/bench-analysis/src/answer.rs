@@ -15,17 +15,15 @@ pub enum Topic {
     Cpu,
     /// 99th percentile of latency, in microseconds.
     P99,
-    /// The rate that meets a service level, in requests a second.
-    Sustained,
-    /// Connections without a failed or late request.
-    Connections,
+    /// The highest load that holds what is demanded: connections, or requests a second.
+    Held,
 }
 
 impl Topic {
     /// The better direction.
     pub const fn better(self) -> Better {
         match self {
-            Self::Rate | Self::Sustained | Self::Connections => Better::More,
+            Self::Rate | Self::Held => Better::More,
             Self::CpuAtRate | Self::Cpu | Self::P99 => Better::Less,
         }
     }

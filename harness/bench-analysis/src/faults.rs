@@ -14,7 +14,7 @@ use super::observed::disturbed;
 use bench_model::load::Level;
 use bench_model::load::failure::{Failure, WRONG_ANSWER};
 use bench_model::observation::{Observation, Outcome};
-use bench_model::results::{CEILINGS, DUETS, RunFolder, SLO, THRESHOLD};
+use bench_model::results::{CEILINGS, DUETS, RunFolder, SEARCH};
 
 /// What went wrong, the gravest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ pub fn of_run(folder: &RunFolder, observations: &[Observation]) -> Result<Vec<Fa
     let own = observations.iter().map(|observation| (Purpose::Measure, observation));
     let mut all = faults(own.chain(inside.iter().map(|(purpose, observation)| (*purpose, observation))));
     all.extend(of_folder(folder, observations)?);
-    for search in [THRESHOLD, SLO].into_iter().filter_map(|name| folder.inside(name)) {
+    if let Some(search) = folder.inside(SEARCH) {
         all.extend(of_folder(&search, &search.observations()?)?);
     }
     rank(&mut all);

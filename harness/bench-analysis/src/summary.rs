@@ -11,8 +11,7 @@ use super::hosts::{HostSummary, hosts};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency::{fewest_requests, latency_course, quantiles};
 use super::observed::{Observed, Samples, middle_of, valid};
-use super::slo::SloSummary;
-use super::threshold::ThresholdSummary;
+use super::search::Searches;
 use super::timeline::timeline;
 use super::views::Shown;
 use bench_model::config::{Campaign, PassRule, Placement};
@@ -24,7 +23,7 @@ use bench_stats::Estimate;
 
 /// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
 /// meaning or goes.
-pub const SUMMARY_VERSION: u32 = 7;
+pub const SUMMARY_VERSION: u32 = 8;
 
 /// What a run showed.
 #[skip_serializing_none]
@@ -65,10 +64,8 @@ pub struct Summary {
     /// Remedies that were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<TriedRemedy>,
-    /// Where servers start to fail. None where that was not searched.
-    pub threshold: Option<ThresholdSummary>,
-    /// The highest rates that servers sustain under a service level. None where that was not searched.
-    pub slo: Option<SloSummary>,
+    /// From which load on servers fail. None where that was not searched.
+    pub search: Option<Searches>,
     /// What the campaign's views show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<Shown>,

@@ -43,28 +43,32 @@ pub const REMEDIES: &str = "remedies";
 /// See [`REMEDIES`].
 pub const REMEDY: &str = "remedy.json";
 
-/// The folder inside a run's folder in which thresholds are searched: a run of its own.
-pub const THRESHOLD: &str = "threshold";
+/// The folder inside a run's folder in which loads are searched: a run of its own.
+pub const SEARCH: &str = "search";
 
 /// The folder of the searches with remedies, inside that of the searches without.
 pub const REMEDIED: &str = "remedied";
 
 /// The file that only such a folder has.
 pub const SEARCHES: &str = "searches.json";
-
-/// The folder inside a run's folder in which the highest rates under a service level are searched, and the file that
-/// only such a folder has.
-pub const SLO: &str = "slo";
 /// All that was resolved from the campaign.
 pub const PLAN: &str = "plan.json";
 /// What a run was measured with and on.
 pub const ENVIRONMENT: &str = "environment.json";
-/// See [`SLO`].
-pub const SLO_PLAN: &str = "slo.json";
 
 /// Fields of kept plans that nothing reads any longer.
-const RETIRED: [&str; 8] =
-    ["stores", "counting", "handicap", "in_process", "http", "rpc", "branch", "tool_niceness"];
+const RETIRED: [&str; 10] = [
+    "stores",
+    "counting",
+    "handicap",
+    "in_process",
+    "http",
+    "rpc",
+    "branch",
+    "tool_niceness",
+    "threshold",
+    "slo",
+];
 
 /// The report of a run, and the estimates behind it for programs: both are worked out from the observations.
 pub const REPORT: &str = "report.md";

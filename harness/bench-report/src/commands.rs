@@ -78,6 +78,22 @@ pub fn loaded_alike(run: &Run) -> Vec<(String, Option<&Server>)> {
     servers.iter().map(|server| (format!(", {}", server.name), Some(server))).collect()
 }
 
+/// How a run's loads are made again by hand: its servers' commands, what to do with them, and the loads' commands, each
+/// with what it is.
+pub fn two_terminals(
+    run: &Run,
+    servers: &str,
+    load: &str,
+    commands: impl Iterator<Item = (String, String)>,
+) -> String {
+    let commands: String = commands.map(|(what, command)| format!("# {what}\n{command}\n")).collect();
+    format!(
+        "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\n{load}\n\n\
+         ```sh\n{commands}```\n\nThe whole run: `{}`.\n",
+        run.conditions.command
+    )
+}
+
 /// The command that puts the campaign's closed loop on a server; of a mix, what it sends, for which its load tool has
 /// no command.
 pub fn load(run: &Run, server: Option<&Server>, workload: &Workload, connections: u32) -> String {

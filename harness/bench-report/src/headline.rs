@@ -9,8 +9,7 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, checked, duets, faults, invalid_trials, open_loop, reference, sections, slo, threshold,
-    views,
+    Run, answer, checked, duets, faults, invalid_trials, open_loop, reference, search, sections, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;
@@ -57,8 +56,7 @@ fn result(run: &Run) -> String {
     if compares_nothing(run) {
         return first + &works(run);
     }
-    let searched = known(run.summary.threshold.as_ref(), "", |found| threshold::headline(run, found))
-        + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found));
+    let searched = search::headline(run);
     if !run.has_sweep() {
         return first + &searched;
     }
@@ -95,10 +93,8 @@ fn incomplete(run: &Run, folder: &Path) -> String {
     let trials = (run.left() > 0)
         .then(|| format!("{} trials have run, at least {} are still needed", run.observed(), run.left()));
     let searches = run.searches_left().then(|| {
-        let Summary { threshold, slo, .. } = &run.summary;
-        let thresholds = threshold.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
-        let rates = slo.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
-        format!("{} searches have ended, and more are to come", thresholds + rates)
+        let ended = run.summary.search.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        format!("{ended} searches have ended, and more are to come")
     });
     let resume = |what| {
         let next = match run.is_gate_of_commit() {

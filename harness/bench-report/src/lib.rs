@@ -26,11 +26,9 @@ mod network;
 mod open_loop;
 pub mod pages;
 mod reference;
-mod searches;
+mod search;
 mod sections;
-mod slo;
 mod tables;
-mod threshold;
 mod views;
 
 use anyhow::Result;
@@ -44,7 +42,7 @@ use bench_analysis::{
 };
 use bench_model::config::Server;
 use bench_model::plan::Plan;
-use bench_model::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, SUMMARY, THRESHOLD, pretty};
+use bench_model::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SEARCH, SUMMARY, pretty};
 use bench_model::workload::Workload;
 
 use charts::Drawn;
@@ -67,10 +65,8 @@ pub struct Run {
     pub duets: Option<Box<Self>>,
     /// What each load tool could send, in an open loop.
     pub ceilings: Vec<Ceiling>,
-    /// What its searches for thresholds were measured with and on, where they have begun.
+    /// What its search was measured with and on, where it has begun.
     pub searched_on: Option<Conditions>,
-    /// The same for its searches for rates.
-    pub slo_on: Option<Conditions>,
 }
 
 impl Run {
@@ -78,10 +74,8 @@ impl Run {
     pub fn load(folder: &RunFolder) -> Result<Self> {
         let (name, plan) = (folder.name(), folder.plan()?);
         let observations = folder.observations()?;
-        let searched = folder.inside(THRESHOLD);
+        let searched = folder.inside(SEARCH);
         let searched_on = searched.as_ref().map(RunFolder::conditions).transpose()?;
-        let rates = folder.inside(SLO);
-        let slo_on = rates.as_ref().map(RunFolder::conditions).transpose()?;
         let conditions = folder.conditions()?;
         let mut summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &observations);
         if folder.is_packed() {
@@ -91,8 +85,7 @@ impl Run {
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = bench_analysis::remedies(folder)?;
         summary.faults = all_faults::of_run(folder, &observations)?;
-        summary.threshold = searched.as_ref().map(bench_analysis::threshold::read).transpose()?;
-        summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
+        summary.search = searched.as_ref().map(bench_analysis::search::read).transpose()?;
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
@@ -107,14 +100,14 @@ impl Run {
             summary.faults.extend(without_valid_trial(&duets.plan, &duets.summary));
         }
         all_faults::rank(&mut summary.faults);
-        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on })
+        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on })
     }
 
     /// A run of which nothing has been measured.
     fn not_begun(folder: &RunFolder, plan: Plan, conditions: &Conditions) -> Self {
         let summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &[]);
         let (name, conditions, ceilings) = (folder.name(), conditions.clone(), Vec::new());
-        Self { name, conditions, plan, summary, duets: None, ceilings, searched_on: None, slo_on: None }
+        Self { name, conditions, plan, summary, duets: None, ceilings, searched_on: None }
     }
 
     /// Whether it is a gate's, of servers against themselves at a commit.
@@ -216,16 +209,15 @@ impl Run {
         }
     }
 
-    /// Whether it measures servers at loads that the campaign names, and not thresholds alone.
+    /// Whether it measures servers at loads that the campaign names, and no search alone.
     pub fn has_sweep(&self) -> bool {
         !self.plan.levels().is_empty()
     }
 
-    /// Whether its campaign's searches, where there are any, are still to be ended.
+    /// Whether its campaign's search, where there is one, is still to be ended.
     pub fn searches_left(&self) -> bool {
-        let (campaign, Summary { threshold, slo, .. }) = (&self.plan.campaign, &self.summary);
-        (campaign.threshold.is_some() && threshold.as_ref().is_none_or(|summary| summary.left > 0))
-            || (campaign.slo.is_some() && slo.as_ref().is_none_or(|summary| summary.left > 0))
+        let search = self.summary.search.as_ref();
+        self.plan.campaign.search.is_some() && search.is_none_or(|summary| summary.left > 0)
     }
 }
 
@@ -285,6 +277,6 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 fn drawn(run: &Run) -> Vec<Drawn> {
     let pictures = charts::run::pictures(run).into_iter().chain(answer::chart(run));
     let pictures = pictures.chain(views::pictures(run));
-    let slo = charts::slo::chart(run).map(|chart| ("slo.svg".to_owned(), chart));
-    pictures.map(|picture| (picture.file, picture.chart)).chain(slo).collect()
+    let search = charts::search::chart(run).map(|chart| ("search.svg".to_owned(), chart));
+    pictures.map(|picture| (picture.file, picture.chart)).chain(search).collect()
 }

@@ -4,12 +4,12 @@
 //! It holds no figure of a closed loop: the two answer different questions.
 
 use super::columns::Columns;
+use super::commands::two_terminals;
 use super::format::{
     NEVER_SENT, PAIRED_RATIOS, at, bullets, bytes, count, dash, estimate, known, list, ratio, significant,
     spanned, thousands, time_ms, time_us,
 };
 use super::headline::{by_cpu, marked, marks_used, with_marks};
-use super::searches::two_terminals;
 use super::tables::{bare, by_method, cores, failed_requests, resolution, share_in_kernel};
 use super::{Run, commands, invalid_trials};
 use bench_analysis::ceilings::Ceiling;

@@ -8,7 +8,7 @@ use super::headline::{self, headline, marked};
 use super::tables::{by_method, comparisons, rates, resources};
 use super::{
     Run, already_running, answer, causes, charts, commands, duets, faults, hosts, network, open_loop,
-    reference, slo, threshold, views,
+    reference, search, views,
 };
 use bench_analysis::{Uncounted, grouped};
 use bench_model::config::Placement;
@@ -44,8 +44,7 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         main(causes::section(run)),
         sections(workloads),
         main(open_loop::stalls(run)),
-        main(threshold::section(run)),
-        main(slo::section(run)),
+        main(search::section(run)),
         folded(distrust(run)),
         folded(failed(run)),
         folded(environment(run)),
@@ -162,8 +161,8 @@ fn tables(run: &Run, workload: &Workload) -> String {
 fn distrust(run: &Run) -> String {
     let items = if open_loop::of(run).is_some() {
         open_loop::distrust(run)
-    } else if run.plan.campaign.slo.is_some() {
-        slo::distrust(run)
+    } else if run.plan.campaign.searched_rate().is_some() {
+        search::distrust(run)
     } else {
         closed_loop(run)
     };
@@ -278,8 +277,8 @@ pub(super) fn facts(rows: impl IntoIterator<Item = (&'static str, String)>) -> S
 }
 
 fn by_hand(run: &Run) -> String {
-    if let (false, Some(summary)) = (run.has_sweep(), &run.summary.slo) {
-        return slo::by_hand(run, summary, &servers_by_hand(run));
+    if let (false, Some(summary)) = (run.has_sweep(), &run.summary.search) {
+        return search::by_hand(run, summary, &servers_by_hand(run));
     }
     // Which command sends users stands with each trial on the page.
     if !run.has_sweep() || run.plan.campaign.stages.is_some() {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::known_causes::Symptom;
-use crate::threshold::judgement;
+use crate::search::Judge;
 use bench_model::observation::Observation;
 
 /// The p-value above which a difference of counts proves nothing.
@@ -58,7 +58,7 @@ pub fn confirm(
     let usual_us = times.get(times.len() / 2).copied().unwrap_or(0.0);
     // Whether a trial had the symptom; `None` where that is unknown.
     let has_symptom = |observation: &Observation| match symptom {
-        Symptom::Failing => judgement(observation, timeout_ms).passed().map(|passed| !passed),
+        Symptom::Failing => Judge::none_bad(timeout_ms).judgement(observation).passed().map(|passed| !passed),
         Symptom::Slow | Symptom::Stepped | Symptom::Silent | Symptom::Growing => {
             Some(mean_latency_us(observation).is_none_or(|us| us > usual_us * QUICKER))
         }

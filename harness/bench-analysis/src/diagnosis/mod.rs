@@ -15,7 +15,7 @@ mod shapes;
 
 use serde::{Deserialize, Serialize};
 
-use super::threshold::judgement;
+use super::search::Judge;
 use bench_model::observation::Observation;
 
 pub use confirm::{Confirmation, Standing, Tally, confirm};
@@ -79,12 +79,12 @@ impl Diagnosis {
 
 /// Finds the likely causes of the symptoms in trials of one server at one load.
 pub fn diagnose(setting: &LoadSetting, observations: &[&Observation]) -> Diagnosis {
-    let facts = Facts::of(setting, observations);
+    let (facts, judge) = (Facts::of(setting, observations), Judge::none_bad(setting.timeout_ms));
     Diagnosis {
         trials: observations.len(),
         failed_trials: observations
             .iter()
-            .filter(|observation| judgement(observation, setting.timeout_ms).passed() == Some(false))
+            .filter(|observation| judge.judgement(observation).passed() == Some(false))
             .count(),
         bad_requests: facts.bad,
         failed_requests: facts.failed.values().sum(),

@@ -11,10 +11,8 @@ mod remedies;
 pub mod requirements;
 pub mod running_server;
 mod search;
-mod slo;
 mod stage;
 mod terminal_view;
-mod threshold;
 mod trial;
 mod true_answers;
 
@@ -237,9 +235,9 @@ fn begin_inside(run: &RunFolder, name: &str, plan: &Plan, tools: &Tools, command
 }
 
 /// Runs what is left of a run, in folders inside it where it has parts: its duets, which say the most in the least
-/// time, then the loads of the headline, then the rest of its sweep, the remedies of what failed in it, its searches
-/// for thresholds and for rates. Where the campaign compares its headline alone, `so_far` is called
-/// with the folder at the duets' first interim analysis, and before what only completes the answer.
+/// time, then the loads of the headline, then the rest of its sweep, the remedies of what failed in it, its search.
+/// Where the campaign compares its headline alone, `so_far` is called with the folder at the duets' first interim
+/// analysis, and before what only completes the answer.
 pub fn carry_out(
     folder: &RunFolder,
     tools: &Tools,
@@ -258,8 +256,7 @@ pub fn carry_out(
     }
     stage.sweep(&so_far)?;
     stage.try_remedies()?;
-    threshold::carry_out(&stage)?;
-    slo::carry_out(&stage)
+    search::carry_out(&stage)
 }
 
 /// A request for a server's arguments where nothing is measured: the first workload's.

@@ -63,7 +63,7 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
     let transport = running.map_or(environment.transport(), |target| target.transport());
     let (in_flight, batch, over) = (environment.in_flight(), environment.batch(), transport.name());
     let is_ipc = transport == Transport::Ipc;
-    let has_rates = campaign.open.is_some() || campaign.slo.is_some();
+    let has_rates = campaign.open.is_some() || campaign.searched_rate().is_some();
     let place = format!("campaign {}: server {}", campaign.name, server.name);
     if at.is_none() && !server.is_reached_over(transport) {
         let how = if is_ipc { "--FLAG={ipc} among its args" } else { "ready.line.ws or ws_path" };
@@ -76,8 +76,8 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
         bail!("{place}: a Unix socket has no headers; leave them or the transport out");
     } else if campaign.hold && (in_flight, batch) != (1, 1) {
         bail!("{place}: nothing is sent on connections that are held; leave in_flight and batch out");
-    } else if !environment.keep_alive() && campaign.threshold.is_some() {
-        bail!("{place}: a threshold is of connections that are kept; leave keep_alive out");
+    } else if !environment.keep_alive() && campaign.searches_connections() {
+        bail!("{place}: a search along connections keeps them; leave keep_alive out");
     } else if let Some(uneven) = campaign.connections.iter().find(|count| **count % in_flight != 0) {
         bail!(
             "{place}: {uneven} requests in flight can't be shared out {in_flight} to a connection; choose a multiple \

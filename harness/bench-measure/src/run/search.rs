@@ -2,35 +2,117 @@
 //! before the next begins, and what comes next follows from what is written, so searches can be stopped and resumed at
 //! any trial.
 
-use std::fmt::Display;
+mod limits;
 
 use anyhow::{Context, Result};
-use serde::de::DeserializeOwned;
 
 use super::stage::Stage;
 use super::terminal_view::View;
-use bench_analysis::interleaved_searches::Searches;
-use bench_analysis::invalid_reason;
-use bench_analysis::search::{Judgement, Rule};
+use bench_analysis::diagnosis::{Remedy, Standing};
+use bench_analysis::search::{Judgement, Missed, SearchPlan, Searched, read};
+use bench_analysis::{TriedRemedy, invalid_reason, tried_remedies};
+use bench_model::config::{Campaign, Placement, Search, Server};
+use bench_model::load::at;
 use bench_model::observation::{Observation, Sample};
-use bench_model::plan::Trial;
+use bench_model::plan::{Plan, Trial};
+use bench_model::results::{REMEDIED, RunFolder, SEARCH, SEARCHES, pretty};
+use bench_system::probe::host;
 
-/// Searches that can be run, and what is kept and shown of their trials.
-pub(super) trait Runnable: Searches<Rule: Rule<Found: Display>> + DeserializeOwned {
-    /// The file that only the folder of such searches has.
-    const FILE: &str;
+/// Connections of the warm-up at most. It warms the server's code and no more: along connections the window is the
+/// first to open all of them, and the ports that a warm-up has used can't be used again at once.
+const WARMUP_CONNECTIONS: u32 = 50;
 
-    /// What is shown at the start, when this many searches have not ended.
-    fn announce(&self, left: usize) -> String;
+/// Runs the search of a campaign, where it has one, in the folder of its run; then tries the remedy of each likely cause
+/// where servers fail, as far as the campaign says. Where it takes the symptom away, the search is made again with it.
+pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
+    let Some(search) = &outer.plan.campaign.search else { return Ok(()) };
+    let stage = outer.inside(SEARCH, |folder| {
+        let (plan, searches) = resolve(folder, outer, search)?;
+        folder.write_new(SEARCHES, &pretty(&searches)?)?;
+        Ok(plan)
+    })?;
+    run(&stage)?;
+    if stage.plan.campaign.remedy_trials == 0 {
+        return Ok(());
+    }
+    let folder = &stage.folder;
+    stage.try_remedies_of(&read(folder)?.causes)?;
+    let (servers, searches) = with_remedies(folder, &folder.read_json(SEARCHES)?)?;
+    if searches.searches.is_empty() {
+        return Ok(());
+    }
+    run(&stage.inside(REMEDIED, |folder| {
+        folder.write_new(SEARCHES, &pretty(&searches)?)?;
+        Ok(stage.plan.part(servers, Campaign { remedy_trials: 0, ..stage.plan.campaign.clone() }))
+    })?)
+}
 
-    /// What is wrong with a trial that did not pass, with its figures.
-    fn wrong(&self, observation: &Observation) -> String;
+/// What a campaign's table means on this machine: the plan that its trials run by, and the searches.
+fn resolve(folder: &RunFolder, outer: &Stage<'_>, search: &Search) -> Result<(Plan, SearchPlan)> {
+    let (plan, campaign) = (&outer.plan, &outer.plan.campaign);
+    let (limit, ceiling) = limits::find(folder, outer, search)?;
+    let servers = campaign.searched_servers(search);
+    let workloads = if search.workloads.is_empty() { &campaign.workloads } else { &search.workloads }.clone();
+    let of = |workload: &String, server: &String| Searched {
+        server: server.clone(),
+        workload: workload.clone(),
+        limit,
+    };
+    let searches =
+        workloads.iter().flat_map(|workload| servers.iter().map(move |server| of(workload, server)));
+    let searches = SearchPlan {
+        search: search.clone(),
+        seed: campaign.seed,
+        timeout_ms: campaign.timeout_ms,
+        window_ms: search.window_ms(campaign),
+        cores: host::cores(),
+        ceiling,
+        searches: searches.collect(),
+    };
+    let mut environment = campaign.environment.clone();
+    if environment.placement == Placement::Duet {
+        // A search runs one server at a time.
+        environment.placement = Placement::OneCore;
+    }
+    let closed = campaign.searches_connections();
+    let inner = Campaign {
+        workloads,
+        connections: Vec::new(),
+        warmup_connections: if closed { Some(WARMUP_CONNECTIONS) } else { campaign.warmup_connections },
+        window_ms: searches.window_ms,
+        environment,
+        ..campaign.part(SEARCH)
+    };
+    let servers = servers.iter().map(|name| plan.server(name).cloned()).collect::<Result<Vec<Server>>>()?;
+    Ok((plan.part(servers, inner), searches))
+}
+
+/// The servers whose remedy took the symptom away, and a search for each.
+fn with_remedies(folder: &RunFolder, before: &SearchPlan) -> Result<(Vec<Server>, SearchPlan)> {
+    let mut servers: Vec<Server> = Vec::new();
+    let mut searches = Vec::new();
+    for (tried, inner) in tried_remedies(folder)? {
+        let confirmed = tried.confirmation.is_some_and(|of| of.standing == Standing::Confirmed);
+        let TriedRemedy { plan, .. } = tried;
+        // Another client changes the load and not the server.
+        let searched_again = confirmed && plan.cause.remedy != Some(Remedy::OtherClient);
+        let Some((name, _)) = plan.remedied.filter(|_| searched_again) else { continue };
+        let server = inner.plan()?.server(&name)?.clone();
+        let is_of = |of: &&Searched| (&of.server, &of.workload) == (&plan.server, &plan.workload);
+        let searched = before.searches.iter().find(is_of);
+        let searched = searched.with_context(|| format!("no search is of {}", plan.server))?;
+        searches.push(Searched { server: server.name.clone(), ..searched.clone() });
+        if !servers.contains(&server) {
+            servers.push(server);
+        }
+    }
+    Ok((servers, SearchPlan { searches, ..before.clone() }))
 }
 
 /// Runs searches from wherever they are to their end.
-pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
+fn run(stage: &Stage<'_>) -> Result<()> {
     let folder = &stage.folder;
-    let searches: S = folder.read_json(S::FILE)?;
+    let searches: SearchPlan = folder.read_json(SEARCHES)?;
     let place = || format!("{} does not hold what was searched", folder.0.display());
     let mut schedule = searches.replay(&folder.observations()?).with_context(place)?.schedule;
     if schedule.next().is_none() {
@@ -40,12 +122,14 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
     stage.note_ready_lines()?;
     let bench = stage.bench(&truths);
     let view = View::new();
-    view.line(&searches.announce(schedule.left()));
+    let Search { from, most, most_trials, .. } = searches.search;
+    let (left, unit) = (schedule.left(), searches.search.level(most).unit_of(most));
+    view.line(&format!("search: {left} from {from} to {most} {unit}, of at most {most_trials} trials each"));
     while let Some(next) = schedule.next() {
         let trial = searches.trial(next);
         view.running.set_message(head(&trial));
         let observation = bench.run(&trial)?;
-        let judgement = searches.judgement(&observation);
+        let judgement = searches.judge().judgement(&observation);
         if judgement.passed() == Some(true) {
             folder.forget_tool_output(&trial)?;
         }
@@ -54,10 +138,8 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
         view.line(&format!("{}  {}", head(&trial), shown(&searches, &observation, judgement)));
         let search = &schedule.searches()[next.search];
         if search.next().is_none() {
-            let Trial { server, workload, rate, .. } = &trial;
-            let client = if rate.is_none() { format!(" {}", trial.client.name()) } else { String::new() };
             let (found, left) = (search.found(), schedule.left());
-            view.line(&format!("{server} {workload}{client}: {found}; searches left: {left}"));
+            view.line(&format!("{} {}: {found}; searches left: {left}", trial.server, trial.workload));
         }
     }
     Ok(())
@@ -65,21 +147,25 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
 
 /// A trial on one line.
 fn head(trial: &Trial) -> String {
-    let Trial { number, block, server, workload, connections, rate, window_ms, .. } = trial;
-    let load = match rate {
-        None => format!("{:<8} {connections:>5} connections", trial.client.name()),
-        Some(rate) => format!("{rate:>6}/s for {} ms", window_ms.unwrap_or_default()),
-    };
-    format!("[{number:>4}] round {block:<3} {server:<17} {workload:<10} {load}")
+    let Trial { number, block, server, workload, window_ms, .. } = trial;
+    let short = if window_ms.is_some() { ", short" } else { "" };
+    format!("[{number:>4}] round {block:<3} {server:<17} {}{short}", at(workload, trial.level()))
 }
 
 /// What a trial showed.
-fn shown<S: Runnable>(searches: &S, observation: &Observation, judgement: Judgement) -> String {
+fn shown(searches: &SearchPlan, observation: &Observation, judgement: Judgement) -> String {
     let evidence = observation.outcome.evidence();
-    let figure = || evidence.map_or_else(String::new, |sample| figure(sample, observation.trial.rate));
-    let wrong = || searches.wrong(observation);
+    let wrong = || {
+        let missed = searches.judge().missed(observation);
+        missed.iter().map(Missed::to_string).collect::<Vec<_>>().join("; ")
+    };
     match judgement {
-        Judgement::Measured { passed: true, .. } => format!("pass, {}", figure()),
+        Judgement::Measured { passed: true, .. } => {
+            format!(
+                "pass, {}",
+                evidence.map_or_else(String::new, |sample| figure(sample, observation.trial.rate))
+            )
+        }
         Judgement::Measured { passed: false, .. } => format!("FAIL: {}", wrong()),
         Judgement::NotReached => format!("LOAD NOT REACHED: {}", wrong()),
         Judgement::Nothing => format!("NOTHING: {}", evidence.and_then(invalid_reason).unwrap_or_else(wrong)),
@@ -87,7 +173,7 @@ fn shown<S: Runnable>(searches: &S, observation: &Observation, judgement: Judgem
 }
 
 /// The figure that decides: the slowest request, or the 99th percentile of latency where there is a rate.
-pub(super) fn figure(sample: &Sample, rate: Option<u32>) -> String {
+fn figure(sample: &Sample, rate: Option<u32>) -> String {
     match rate {
         None => format!("slowest {:.0} ms", sample.load.latency_us.max / 1e3),
         Some(_) => format!("p99 {:.1} ms", sample.load.latency_us.p99 / 1e3),

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::layouts::Layouts;
 use super::{
-    Axes, Background, CampaignArm, Environment, Except, Open, Percent, Placement, Slo, Stages, Threshold,
-    Tuning, View,
+    Axes, Background, CampaignArm, Environment, Except, Open, Percent, Placement, Search, Stages, Tuning,
+    View,
 };
 use crate::figure::Figure;
 use crate::load::{Level, LoadTool};
@@ -131,10 +131,8 @@ pub struct Campaign {
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
-    /// The search for where servers start to fail, after the sweep.
-    pub threshold: Option<Threshold>,
-    /// The search for the highest rate that servers sustain under a service level, at the end.
-    pub slo: Option<Slo>,
+    /// The search along connections or along a rate, after the sweep.
+    pub search: Option<Search>,
     /// Users who come and go in stages: the load of its connections, in place of a closed loop without a pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Stages>,
@@ -312,8 +310,7 @@ impl Campaign {
             curve_blocks: None,
             duets: None,
             pass: Vec::new(),
-            threshold: None,
-            slo: None,
+            search: None,
             ..self.clone()
         }
     }
@@ -360,7 +357,7 @@ impl Campaign {
 
     /// Whether any part of it is a closed loop.
     pub fn has_closed_loop(&self) -> bool {
-        !self.connections.is_empty() || self.threshold.is_some() || self.duets.is_some()
+        !self.connections.is_empty() || self.searches_connections() || self.duets.is_some()
     }
 
     /// The load tools that it names for its cells.
@@ -380,8 +377,7 @@ impl Campaign {
     pub fn all_tools(&self) -> impl Iterator<Item = LoadTool> {
         let background =
             self.background().map(|other| if other.rate.is_some() { other.tool } else { self.tool });
-        let searched = self.slo.iter().map(|slo| slo.tool);
-        self.tools().chain(background).chain(searched)
+        self.tools().chain(background).chain(self.searched_rate().map(|level| level.tool))
     }
 
     /// The load tools of its closed loops.

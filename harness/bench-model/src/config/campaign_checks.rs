@@ -24,8 +24,7 @@ impl Campaign {
             |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
         self.arms.iter().try_for_each(check)?;
         // A search needs no sweep, and so no blocks.
-        let searches = self.threshold.is_some() || self.slo.is_some();
-        let has_sweep = !searches || !self.connections.is_empty();
+        let has_sweep = self.search.is_none() || !self.connections.is_empty();
         if has_sweep && self.open.is_none() {
             distinct("connections", &self.connections)?;
         }
@@ -71,11 +70,10 @@ impl Campaign {
         self.check_views(&self.views)?;
         self.check_network()?;
         self.check_headline_and_pass()?;
-        self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
-        self.slo.iter().try_for_each(|slo| slo.check(self))?;
+        self.search.iter().try_for_each(|search| search.check(self))?;
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
         self.check_hold()?;
-        self.check_layouts(searches)
+        self.check_layouts()
     }
 
     /// Whether it can be shown by these views.
@@ -92,13 +90,13 @@ impl Campaign {
     }
 
     /// Layouts are drawn for the trials of a sweep of closed loops and of duets.
-    fn check_layouts(&self, has_other_parts: bool) -> Result<()> {
+    fn check_layouts(&self) -> Result<()> {
         let Some(layouts) = self.layouts else { return Ok(()) };
         layouts.check()?;
         ensure!(
-            !has_other_parts && self.open.is_none() && !self.hold && self.remedy_trials == 0,
+            self.search.is_none() && self.open.is_none() && !self.hold && self.remedy_trials == 0,
             "field layouts: they are drawn for closed loops and duets alone; leave it out, or leave out hold, \
-             remedy_trials, [open], [threshold] and [slo]"
+             remedy_trials, [open] and [search]"
         );
         Ok(())
     }
@@ -108,13 +106,12 @@ impl Campaign {
         if !self.hold {
             return Ok(());
         }
-        let others =
-            self.open.is_some() || self.duets.is_some() || self.threshold.is_some() || self.slo.is_some();
+        let others = self.open.is_some() || self.duets.is_some() || self.search.is_some();
         let compared = !self.compared().is_empty() || self.ceiling.is_some() || !self.pass.is_empty();
         ensure!(
             !(others || compared || self.precision.is_some()),
             "field hold: connections that are held carry no requests; leave out what compares or sends any (baseline, \
-             comparisons, ceiling, pass, precision, [open], [duets], [threshold] and [slo])"
+             comparisons, ceiling, pass, precision, [open], [duets] and [search])"
         );
         ensure!(
             self.tool.can().holds,

@@ -91,8 +91,7 @@ impl Campaign {
         }
         let parts = [
             ("[duets]", self.duets.is_some()),
-            ("[threshold]", self.threshold.is_some()),
-            ("[slo]", self.slo.is_some()),
+            ("[search]", self.search.is_some()),
             ("[stages]", self.stages.is_some()),
             ("remedy_trials", self.remedy_trials > 0),
             ("placement = \"duet\"", self.environment.placement == Placement::Duet),

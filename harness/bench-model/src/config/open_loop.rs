@@ -105,7 +105,7 @@ impl Open {
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
         ensure!(
             !campaign.has_closed_loop(),
-            "table [open]: the campaign also has closed loops (connections, [duets] or [threshold]); their figures \
+            "table [open]: the campaign also has closed loops (connections, [duets] or [search]); their figures \
              don't compare, so give them a campaign of their own and write connections = []"
         );
         campaign.environment.check_all_cores("an open loop needs its")?;

@@ -59,8 +59,8 @@ impl Stages {
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
         // All others refuse its connections by themselves.
         ensure!(
-            campaign.threshold.is_none() && campaign.duets.is_none(),
-            "table [stages]: the campaign also has [threshold] or [duets]; give the stages a campaign of their own"
+            campaign.search.is_none() && campaign.duets.is_none(),
+            "table [stages]: the campaign also has [search] or [duets]; give the stages a campaign of their own"
         );
         campaign.environment.check_all_cores("users in stages need their")?;
         let is_k6 = campaign.closed_loop_tools() == [LoadTool::K6];

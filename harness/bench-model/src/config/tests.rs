@@ -94,58 +94,46 @@ const BACKGROUND: &str = "[open]\nrates = [5]\nconnections = 5\n[open.background
 /// Each mistake in the table of a search, and what the one line must name.
 #[test]
 fn rubbish_in_a_search_is_named() {
-    let cases = [
-        ("tunings = [\"equal\", \"shipped\"]", "tunings = [\"equal\", \"equal\"]", "threshold.tunings"),
-        ("clients = [\"fasthttp\"]", "clients = []", "threshold.clients"),
-        ("[threshold]\nservers = [\"legacy\"", "[threshold]\nservers = [\"nobody\"", "threshold.servers"),
-        ("clients = [\"fasthttp\"]", "workloads = [\"getNothing\"]", "threshold.workloads"),
-        ("\nfrom = ", "\nfrom = 0 #", "threshold.from"),
-        ("\nmost = ", "\nmost = 10 #", "threshold.most"),
-        ("\nmost = ", "\nmost = 70000 #", "threshold.most"),
-        ("\nmost = ", "\nbegin = 10\nmost = ", "threshold.begin"),
-        ("\nmost = ", "\nbegin = 60001\nmost = ", "threshold.begin"),
-        ("\nsteps_per_doubling = ", "\nsteps_per_doubling = 0 #", "threshold.steps_per_doubling"),
-        ("\nconfirmations = ", "\nconfirmations = 4 #", "threshold.confirmations"),
-        ("\nmost_trials = ", "\nmost_trials = 3 #", "threshold.most_trials"),
-        ("\nmost_trials = ", "\nwindow_ms = 5\nmost_trials = ", "threshold.window_ms"),
-        ("window_ms = 3000", "window_ms = 2000", "threshold.window_ms: a window of 2000 ms can't show"),
-        ("\nmost_trials = ", "\ntimeout_ms = 3000\nmost_trials = ", "give more than 3000"),
+    let both = [
+        ("\nfrom = ", "\nfrom = 0 #", "search.from"),
+        ("\nfrom = ", "\nform = 7\nfrom = ", "form"),
+        ("\nmost = ", "\nmost = 10 #", "search.most"),
+        ("\nmost = ", "\nbegin = 10\nmost = ", "search.begin"),
+        ("\nmost = ", "\nbegin = 80001\nmost = ", "search.begin"),
+        ("\nwidth = ", "\nwidth = \"70%\" #", "width"),
+        ("\nconfirmations = ", "\nconfirmations = 0 #", "search.confirmations"),
+        ("\nmost_trials = ", "\nmost_trials = 3 #", "search.most_trials"),
+        ("\nmost_trials = ", "\nwindow_ms = 5\nmost_trials = ", "search.window_ms"),
+        ("\nmost_trials = ", "\nworkloads = [\"getNothing\"]\nmost_trials = ", "search.workloads"),
+        ("[search]", &format!("{BACKGROUND}[search]"), "[open]"),
+    ];
+    assert_campaign_refused("threshold", &both);
+    assert_campaign_refused("slo", &both);
+    let along_connections = [
+        ("    \"legacy\", ", "    \"nobody\", ", "search.servers"),
+        ("\nmost = ", "\nmost = 70000 #", "search.most"),
+        ("\nconfirmations = ", "\nconfirmations = 4 #", "search.confirmations"),
+        ("window_ms = 3000", "window_ms = 2000", "search.window_ms: a window of 2000 ms can't show"),
+        ("timeout_ms = 2000", "timeout_ms = 3000", "give more than 3000"),
         ("connect_ms = 5000", "connect_ms = 400", "connect_ms"),
-        ("\nmost_trials = ", "\ntimeout_ms = 0\nmost_trials = ", "threshold.timeout_ms"),
-        ("\nmost_trials = ", "\nwarmup_ms = 1\nmost_trials = ", "threshold.warmup_ms"),
         ("connections = []", "connections = [5]", "max_blocks"),
     ];
-    assert_campaign_refused("threshold", &cases);
-    let background =
-        [("[threshold]", &*format!("{BACKGROUND}[threshold]"), "table [open]: the campaign also has")];
-    assert_campaign_refused("quick", &background);
-}
-
-/// The same for the table of a search for rates.
-#[test]
-fn rubbish_in_a_service_level_is_named() {
-    let cases = [
-        ("connections = []", "connections = [5]\nmax_blocks = 1", "[slo]"),
+    assert_campaign_refused("threshold", &along_connections);
+    let along_rate = [
+        ("connections = []", "connections = [5]\nmax_blocks = 1", "[search.along.rate]"),
+        ("connections = []", "connections = []\nremedy_trials = 6", "[search.along.rate]"),
         ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"one-core\"", "placement"),
-        ("\np99_ms = ", "\np99_ms = 0 #", "slo.p99_ms"),
-        ("\np99_ms = ", "\np99_ms = 5000 #", "slo.p99_ms"),
+        ("\np99_ms = ", "\np99_ms = 0 #", "search.along.rate.p99_ms"),
+        ("\np99_ms = ", "\np99_ms = 5000 #", "search.along.rate.p99_ms"),
         ("shortfall = \"1%\"", "shortfall = \"1%\"\nmost_failed = 3", "most_failed"),
-        ("shortfall = \"1%\"", "shortfall = \"1%\"\nservers = [\"nobody\"]", "slo.servers"),
-        ("shortfall = \"1%\"", "shortfall = \"1%\"\nworkloads = [\"getNothing\"]", "slo.workloads"),
-        ("tool = \"rpc-load\"", "tool = \"bombardier\"", "slo.tool"),
-        ("\nconnections = 200", "\nconnections = 0", "slo.connections"),
-        ("\nfrom = ", "\nfrom = 50 #", "slo.from"),
-        ("\nfrom = ", "\nform = 7\nfrom = ", "form"),
-        ("\nmost = ", "\nmost = 10 #", "slo.most"),
-        ("width = \"5%\"", "width = \"70%\"", "width"),
-        ("\ninitial_trial_ms = ", "\ninitial_trial_ms = 5 #", "slo.initial_trial_ms"),
-        ("\nfinal_trial_ms = ", "\nfinal_trial_ms = 600 #", "slo.final_trial_ms"),
-        ("\nduration_sum_ms = ", "\nduration_sum_ms = 900 #", "slo.duration_sum_ms"),
+        ("tool = \"rpc-load\"", "tool = \"bombardier\"", "search.along.rate.tool"),
+        ("\nconnections = 200", "\nconnections = 0", "search.along.rate.connections"),
+        ("\nfrom = ", "\nfrom = 50 #", "search.from"),
+        ("\nshort_window_ms = ", "\nshort_window_ms = 5 #", "search.along.rate.short_window_ms"),
+        ("\nshort_window_ms = ", "\nshort_window_ms = 4000 #", "search.along.rate.short_window_ms"),
         ("exceed_ratio = \"20%\"", "exceed_ratio = \"90%\"", "exceed_ratio"),
-        ("\nmost_trials = ", "\nmost_trials = 3 #", "slo.most_trials"),
-        ("[slo]", &format!("{BACKGROUND}[slo]"), "table [slo]: the campaign also has other loads"),
     ];
-    assert_campaign_refused("slo", &cases);
+    assert_campaign_refused("slo", &along_rate);
 }
 
 /// The same for users in stages.
@@ -185,7 +173,7 @@ fn rubbish_in_stages_is_named() {
 fn a_network_is_refused_where_it_would_not_be_made() {
     let network = "[environment]\nnetwork = { delay_ms = 1 }\n";
     for (name, table) in
-        [("threshold", "[threshold]"), ("slo", "[slo]"), ("stages", "[stages]"), ("quick", "[duets]")]
+        [("threshold", "[search]"), ("slo", "[search]"), ("stages", "[stages]"), ("quick", "[duets]")]
     {
         assert_campaign_refused(
             name,

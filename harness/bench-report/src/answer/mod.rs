@@ -51,8 +51,7 @@ fn phrase(row: &AnswerRow) -> String {
         Topic::Rate => "requests/s",
         Topic::CpuAtRate | Topic::Cpu => "CPU per request",
         Topic::P99 => "p99",
-        Topic::Sustained => "highest rate",
-        Topic::Connections => "connections without a failed or late request",
+        Topic::Held => "highest load",
     };
     if row.request.is_empty() { topic.to_owned() } else { format!("{topic}, {}", row.request) }
 }
@@ -60,9 +59,9 @@ fn phrase(row: &AnswerRow) -> String {
 /// A topic's value with its unit.
 fn write(topic: Topic, value: f64) -> String {
     match topic {
-        Topic::Rate | Topic::Sustained => rounded(value),
+        Topic::Rate => rounded(value),
         Topic::CpuAtRate | Topic::Cpu | Topic::P99 => time_us(value),
-        Topic::Connections => thousands(value),
+        Topic::Held => thousands(value),
     }
 }
 

@@ -3,9 +3,7 @@
 use super::super::format::{count, distinct, load};
 use super::super::{Run, headline, sections};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
-use bench_analysis::search::Ending;
 use bench_analysis::{Cell, Comparison, Mark};
-use bench_model::config::Tuning;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::plan::short_labels;
@@ -70,8 +68,7 @@ impl Measured<'_> {
         } else {
             rows.extend(self.sweep());
         }
-        rows.extend(self.connections());
-        rows.extend(self.sustained());
+        rows.extend(self.searched());
         rows
     }
 
@@ -209,52 +206,26 @@ impl Measured<'_> {
         Place::of(self.run).iter().map(p99).collect()
     }
 
-    fn connections(&self) -> Vec<AnswerRow> {
-        let Some(found) = &self.run.summary.threshold else { return Vec::new() };
-        let tuning = self.run.plan.campaign.environment.tuning;
-        let settings = match tuning {
-            Tuning::Equal => "with the same settings for all servers",
-            Tuning::Shipped => "with each framework's own settings",
-        };
+    /// A row for each workload of a search.
+    fn searched(&self) -> Vec<AnswerRow> {
+        let Some(summary) = &self.run.summary.search else { return Vec::new() };
         let value = |server: &str, workload: &str| {
-            let search = found.searches.iter().find(|search| {
-                let of = &search.searched;
-                (of.base.as_str(), of.workload.as_str()) == (server, workload)
-                    && of.client.is_default()
-                    && of.tuning.is_none_or(|own| own == tuning)
-            })?;
-            let low = f64::from(search.found.last_passing?.connections);
-            let at_least = search.found.ending == Ending::HoldsToHighest && search.found.fails_at().is_none();
-            Some(between(low, search.found.first_failing.map(|failing| failing.connections.into()), at_least))
-        };
-        let workloads = found.searches.iter().map(|search| &*search.searched.workload);
-        self.searched(Topic::Connections, workloads, settings, value)
-    }
-
-    /// A row for each workload of searches.
-    fn searched<'b>(
-        &self,
-        topic: Topic,
-        workloads: impl Iterator<Item = &'b str>,
-        at: &str,
-        value: impl Fn(&str, &str) -> Option<Value>,
-    ) -> Vec<AnswerRow> {
-        let row = |workload| self.row(topic, workload, at.to_owned(), |server| value(server, workload));
-        distinct(workloads).into_iter().map(row).collect()
-    }
-
-    fn sustained(&self) -> Vec<AnswerRow> {
-        let Some(found) = &self.run.summary.slo else { return Vec::new() };
-        let value = |server: &str, workload: &str| {
-            let search = found.searches.iter().find(|search| {
+            let search = summary.searches.iter().find(|search| {
                 (search.searched.server.as_str(), search.searched.workload.as_str()) == (server, workload)
             })?;
-            let upper = search.found.upper.map(|upper| upper.rate.into());
-            Some(between(search.found.lower?.rate.into(), upper, upper.is_none()))
+            let found = &search.found;
+            let at_least = found.fails_at().is_none();
+            Some(between(found.holds?.at.into(), found.fails.map(|load| load.at.into()), at_least))
         };
-        let workloads = found.searches.iter().map(|search| &*search.searched.workload);
-        let level = format!("with p99 below {} ms", found.slo.p99_ms);
-        self.searched(Topic::Sustained, workloads, &level, value)
+        let at = match summary.search.service_level() {
+            None => "in connections without a failed or late request".to_owned(),
+            Some(level) => format!("in requests/s with p99 below {} ms", level.p99_ms),
+        };
+        let row = |workload| self.row(Topic::Held, workload, at.clone(), |server| value(server, workload));
+        distinct(summary.searches.iter().map(|search| &*search.searched.workload))
+            .into_iter()
+            .map(row)
+            .collect()
     }
 }
 

@@ -13,8 +13,8 @@ mod ratios;
 mod resources;
 pub(super) mod run;
 mod scale;
+pub(super) mod search;
 mod series;
-pub(super) mod slo;
 mod svg;
 pub(super) mod view;
 

@@ -38,9 +38,7 @@ impl Tab {
         match heading {
             HEADLINE | "Verdicts" | "Bounds" | "Stops" => Self::Answer,
             "Charts" => Self::Curves,
-            "Where it starts to fail" | "Why it fails" | "The highest rate under a service level" => {
-                Self::Thresholds
-            }
+            "Where it starts to fail" | "Why it fails" => Self::Thresholds,
             "What failed" => Self::Trials,
             "Environment" | "By hand" | "What to distrust" => Self::Environment,
             workload if workloads.contains(workload) => Self::Curves,

@@ -6,14 +6,19 @@
 #[path = "../shared/samples.rs"]
 mod samples;
 
-mod interleaved_searches;
-mod slo;
-mod threshold;
+mod connections;
+mod interleaved;
+mod observed;
+mod observed_connections;
+mod rate;
+mod rfc;
+mod simulations;
 
-use bench_analysis::interleaved_searches::Searches;
-use bench_analysis::search::{Judgement, Rule, Search};
+use bench_analysis::search::{Found, Judgement, Load, Search, SearchPlan};
+use bench_model::config::{Campaign, ConfigDir};
 use bench_model::observation::{Observation, Outcome, Sample};
-use bench_model::plan::Trial;
+use bench_model::plan::{Plan, Trial};
+use bench_model::results::{RunFolder, SEARCH, SEARCHES, pretty};
 use bench_system::probe::other_processes::ForeignCpu;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -37,10 +42,7 @@ impl Draw {
 }
 
 /// Runs a search to its end; also gives each load and whether its trial passed.
-fn run<R: Rule>(
-    mut search: Search<R>,
-    mut shows: impl FnMut(R::Load) -> Judgement,
-) -> (R::Found, Vec<(R::Load, bool)>) {
+fn run(mut search: Search, mut shows: impl FnMut(Load) -> Judgement) -> (Found, Vec<(Load, bool)>) {
     let mut tried = Vec::new();
     while let Some(load) = search.next() {
         let judgement = shows(load);
@@ -54,21 +56,48 @@ fn judgement(passed: bool) -> Judgement {
     if passed { Judgement::PASS } else { Judgement::FAIL }
 }
 
+/// The spread of a logistic distribution with this standard deviation.
+fn scale(spread: f64) -> f64 {
+    spread * 3.0_f64.sqrt() / std::f64::consts::PI
+}
+
 fn observation(trial: Trial, outcome: Outcome) -> Observation {
     Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
 }
 
-/// All trials of searches, as `gives` answers them.
-fn observe<S: Searches>(searches: &S, gives: impl Fn(&Trial) -> Outcome) -> Vec<Observation> {
+/// All trials of searches, as `gives` answers them by server and load.
+fn observe(searches: &SearchPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Observation> {
     let mut schedule = searches.schedule();
     let mut observations = Vec::new();
     while let Some(next) = schedule.next() {
         let trial = searches.trial(next);
-        let outcome = gives(&trial);
+        let outcome = gives(&trial.server, next.load.at);
         observations.push(observation(trial, outcome));
-        schedule.take(searches.judgement(&observations[observations.len() - 1]));
+        schedule.take(searches.judge().judgement(&observations[observations.len() - 1]));
     }
     observations
+}
+
+/// The folder of a run of a campaign that only searches, with these observations.
+fn written(
+    campaign: Campaign,
+    searches: &SearchPlan,
+    observations: &[Observation],
+) -> (tempfile::TempDir, RunFolder) {
+    let config = ConfigDir::of_repository();
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(dir.path(), "searched").unwrap();
+    let inner = RunFolder::create_inside(&run, SEARCH).unwrap();
+    let servers = campaign.servers.iter().filter_map(|name| config.server(name).ok()).collect();
+    let workloads = vec![config.workload("getBalance").unwrap()];
+    let resolved = Plan { workloads, servers, threads: 2, campaign, ..Plan::default() };
+    for folder in [&run, &inner] {
+        folder.write_new("environment.json", &samples::conditions("rpc-bench run searched")).unwrap();
+        folder.write_new("plan.json", &pretty(&resolved).unwrap()).unwrap();
+    }
+    inner.write_new(SEARCHES, &pretty(searches).unwrap()).unwrap();
+    observations.iter().for_each(|observation| inner.append(observation).unwrap());
+    (dir, run)
 }
 
 /// The same window next to a process that used a tenth of the processors.

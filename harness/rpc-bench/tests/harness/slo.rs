@@ -13,9 +13,8 @@ const CAPACITY: u64 = 500;
 const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"faulty\", \"control\"]\nceiling = \"control\"\nworkloads = \
     [\"getBalance\"]\nconnections = []\nseed = 1\n\
     warmup_ms = 150\nwindow_ms = 500\ntimeout_ms = 3000\n\
-    [slo]\np99_ms = 500\nshortfall = \"50%\"\ntool = \"vegeta\"\nconnections = 10\nfrom = 200\nmost = 3200\nwidth \
-    = \"30%\"\n\
-    initial_trial_ms = 500\nfinal_trial_ms = 1000\nduration_sum_ms = 1000\nmost_trials = 25\n";
+    [search]\nfrom = 200\nmost = 3200\nwidth = \"30%\"\nconfirmations = 1\nwindow_ms = 1000\nmost_trials = 25\n\
+    [search.along.rate]\np99_ms = 500\nshortfall = \"50%\"\ntool = \"vegeta\"\nconnections = 10\nshort_window_ms = 500\n";
 
 fn small() -> Option<Bench> {
     let bench = Bench::new(1)?;
@@ -32,11 +31,11 @@ fn small() -> Option<Bench> {
 fn a_server_of_known_capacity_is_never_said_to_sustain_more_and_a_stopped_search_goes_on() {
     let Some(bench) = small() else { return };
     let mut harness = bench.start(&["run", "rate"]);
-    harness.wait_for_observations(&bench, "slo", 2);
+    harness.wait_for_observations(&bench, "search", 2);
     harness.signal(libc::SIGINT);
     assert_eq!(harness.exit_code(), Some(130));
     bench.nothing_is_left_running();
-    let kept = bench.observations_in("slo");
+    let kept = bench.observations_in("search");
     let log = fs::read_to_string(bench.path("log")).unwrap();
     assert!(log.contains(&format!("{} trials are kept; resume the run with", kept.len())), "{log}");
     let run = bench.folder();
@@ -48,23 +47,21 @@ fn a_server_of_known_capacity_is_never_said_to_sustain_more_and_a_stopped_search
     let resumed = bench.run(&["run", "--resume", run]);
     assert!(resumed.status.success(), "{}", stderr(&resumed));
     bench.nothing_is_left_running();
-    let all = bench.observations_in("slo");
+    let all = bench.observations_in("search");
     assert_eq!(all[..kept.len()], kept, "nothing that was tried is lost");
     assert!(all.iter().all(|trial| trial["rate"].is_u64() && trial["tool"] == "vegeta"), "{all:?}");
 
     let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(summary["slo"]["left"], 0, "{summary}");
-    let search = &summary["slo"]["searches"][0];
-    let rate = |end: &str| search.pointer(&format!("/found/{end}/rate")).and_then(Value::as_u64);
+    assert_eq!(summary["search"]["left"], 0, "{summary}");
+    let search = &summary["search"]["searches"][0];
+    let rate = |end: &str| search.pointer(&format!("/found/{end}/at")).and_then(Value::as_u64);
     // At twice the capacity half of the requests of a second wait half a second and more.
-    assert!(rate("lower").is_none_or(|lower| lower < 2 * CAPACITY), "{search}");
-    assert!(rate("upper").is_some_and(|upper| upper <= 4 * CAPACITY), "{search}");
+    assert!(rate("holds").is_none_or(|holds| holds < 2 * CAPACITY), "{search}");
+    assert!(rate("fails").is_some_and(|fails| fails <= 4 * CAPACITY), "{search}");
 
     let report = bench.report();
-    for needed in
-        ["## The highest rate under a service level", "](slo.svg)", "### Why it misses the level there"]
-    {
+    for needed in ["## Where it starts to fail", "](search.svg)", "### Why it fails there"] {
         assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
     }
     let checked = bench.run(&["check"]);

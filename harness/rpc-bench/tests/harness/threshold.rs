@@ -16,7 +16,7 @@ const FILES: u32 = 60;
 const FIELDS: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed \
     = 1\n\
     warmup_ms = 150\nwindow_ms = 600\ntimeout_ms = 500\nconnect_ms = 1000\n\
-    [threshold]\nfrom = 8\nmost = 64\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 25\n";
+    [search]\nalong = \"connections\"\nfrom = 8\nmost = 64\nwidth = \"50%\"\nconfirmations = 5\nmost_trials = 25\n";
 
 fn campaign() -> String {
     format!("{FIELDS}{ENVIRONMENT}")
@@ -35,14 +35,14 @@ fn small() -> Option<Bench> {
 
 /// The folder of the only run's searches.
 fn inner(bench: &Bench) -> PathBuf {
-    bench.folder().join("threshold")
+    bench.folder().join("search")
 }
 
 fn found(bench: &Bench) -> Value {
     let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(summary["threshold"]["left"], 0, "{summary}");
-    summary["threshold"]["searches"][0].clone()
+    assert_eq!(summary["search"]["left"], 0, "{summary}");
+    summary["search"]["searches"][0].clone()
 }
 
 #[test]
@@ -50,11 +50,11 @@ fn found(bench: &Bench) -> Value {
 fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_folder_alone() {
     let (Some(stopped), Some(whole)) = (small(), small()) else { return };
     let mut harness = stopped.start(&["run", "search"]);
-    harness.wait_for_observations(&stopped, "threshold", 3);
+    harness.wait_for_observations(&stopped, "search", 3);
     harness.signal(libc::SIGINT);
     assert_eq!(harness.exit_code(), Some(130));
     stopped.nothing_is_left_running();
-    let kept = stopped.observations_in("threshold");
+    let kept = stopped.observations_in("search");
     let log = fs::read_to_string(stopped.path("log")).unwrap();
     assert!(log.contains(&format!("{} trials are kept; resume the run with", kept.len())), "{log}");
 
@@ -74,12 +74,12 @@ fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_fo
     stopped.nothing_is_left_running();
     whole.nothing_is_left_running();
 
-    let all = stopped.observations_in("threshold");
+    let all = stopped.observations_in("search");
     assert_eq!(all[..kept.len()], kept, "nothing that was tried is lost");
     let numbers: Vec<u64> = all.iter().map(|trial| trial["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=all.len() as u64).collect::<Vec<_>>());
     let (one, other) = (found(&stopped), found(&whole));
-    for end in ["last_passing", "first_failing", "ending"] {
+    for end in ["holds", "fails", "ending"] {
         assert_eq!(one["found"][end], other["found"][end], "{end}: {one} and {other}");
     }
     reads_well(&whole, &other);
@@ -88,7 +88,7 @@ fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_fo
 fn reads_well(bench: &Bench, search: &Value) {
     let count = |pointer: &str| search.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     assert_eq!(search["found"]["ending"], "interval", "{search}");
-    let (low, high) = (count("/found/last_passing/connections"), count("/found/first_failing/connections"));
+    let (low, high) = (count("/found/holds/at"), count("/found/fails/at"));
     assert!(low >= 8 && high > low && high <= 64, "{search}");
     assert!(high > u64::from(FILES) / 2, "a server with {FILES} files holds some: {search}");
     assert!(search["complaints"].as_object().is_some_and(|kinds| !kinds.is_empty()), "{search}");
@@ -96,9 +96,9 @@ fn reads_well(bench: &Bench, search: &Value) {
     let report = bench.report();
     for needed in [
         "## Where it starts to fail".to_owned(),
-        format!("{low} (0/5 fail)"),
-        format!("{high} (5/5 fail"),
-        "connections, highest passing {low} (0/5 fail)".replace("{low}", &low.to_string()),
+        format!("{low} (0/5 failed)"),
+        format!("{high} (5/5 failed"),
+        format!("**actix** holds {low} connections (0/5 failed), fails at {high} (5/5 failed"),
     ] {
         assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
     }
@@ -136,9 +136,9 @@ fn a_remedy_that_helps_is_searched_with_again() {
 
     let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
-    let threshold = &summary["threshold"];
-    let confirmation = &threshold["remedies"][0]["confirmation"];
-    assert_eq!(confirmation["standing"], "confirmed", "{threshold}");
+    let search = &summary["search"];
+    let confirmation = &search["remedies"][0]["confirmation"];
+    assert_eq!(confirmation["standing"], "confirmed", "{search}");
     // A trial that found the machine busy is in neither count.
     let tally = |trials: &str| {
         let Value::Object(tally) = &confirmation[trials] else {
@@ -146,14 +146,14 @@ fn a_remedy_that_helps_is_searched_with_again() {
         };
         format!("{} of {}", tally["bad"], tally["of"])
     };
-    let again = &threshold["remedied"]["searches"][0];
-    assert_eq!(again["server"], "actix-files-240", "{threshold}");
-    assert_eq!(again["found"]["first_failing"], Value::Null, "{again}");
+    let again = &search["remedied"]["searches"][0];
+    assert_eq!(again["server"], "actix-files-240", "{search}");
+    assert_eq!(again["found"]["fails"], Value::Null, "{again}");
     let report = bench.report();
     for needed in [
         "**confirmed**: the server may open 60 files".to_owned(),
         format!("With 240 open files, {} trials failed; without it {}", tally("after"), tally("before")),
-        "searched again with 240 open files: **actix** not up to 64".to_owned(),
+        "searched again with 240 open files: **actix** holds 64 connections (0/5 failed)".to_owned(),
     ] {
         assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
     }
@@ -163,12 +163,12 @@ fn a_remedy_that_helps_is_searched_with_again() {
 #[test]
 fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
     let Some(bench) = Bench::new(1) else { return };
-    let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = \
+    let table = "[search]\nalong = \"connections\"\nfrom = 3\nmost = 3\nwidth = \"50%\"\nconfirmations = 5\nmost_trials = \
         12\nwindow_ms = 1500\n\
         [environment]";
     bench.replace("campaigns/tiny.toml", "[environment]", table);
     let harness = bench.start(&["run", "tiny"]);
-    until("the search's first trial ends", || (!bench.observations_in("threshold").is_empty()).then_some(()));
+    until("the search's first trial ends", || (!bench.observations_in("search").is_empty()).then_some(()));
     until("a load is on", || {
         let server = bench.running("server-actix").first().copied()?;
         bench.running("bombardier").first().map(|_| server)
@@ -206,14 +206,14 @@ fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold(
     assert!(output.status.success(), "{}", stderr(&output));
     bench.nothing_is_left_running();
     let search = found(&bench);
-    assert_eq!(search["found"]["last_passing"]["connections"], 16, "{search}");
-    assert_eq!(search["found"]["first_failing"]["connections"], 32, "{search}");
+    assert_eq!(search["found"]["holds"]["at"], 16, "{search}");
+    assert_eq!(search["found"]["fails"]["at"], 32, "{search}");
     assert_eq!(
         search["found"]["contradictions"],
         Value::Array(Vec::new()),
         "the look at 64 failed too: {search}"
     );
-    let beyond = bench.observations_in("threshold").into_iter().find(|trial| trial["connections"] == 64);
+    let beyond = bench.observations_in("search").into_iter().find(|trial| trial["connections"] == 64);
     let beyond = beyond.unwrap_or_else(|| panic!("64 was not tried: {search}"));
     let outcome = &beyond["outcome"];
     assert!(
@@ -243,11 +243,11 @@ fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
     let output = bench.run(&["run", "search"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let search = found(&bench);
-    assert_eq!(search["found"]["ending"], "not_held", "{search}");
-    assert_eq!(search["found"]["last_passing"]["connections"], 32, "{search}");
-    assert_eq!(search["found"]["first_failing"], Value::Null, "{search}");
-    assert_eq!(search["found"]["not_held"][0]["connections"], 64, "{search}");
-    let all = bench.observations_in("threshold");
+    assert_eq!(search["found"]["ending"], "not_reached", "{search}");
+    assert_eq!(search["found"]["holds"]["at"], 32, "{search}");
+    assert_eq!(search["found"]["fails"], Value::Null, "{search}");
+    assert_eq!(search["found"]["not_reached"][0]["at"], 64, "{search}");
+    let all = bench.observations_in("search");
     let kinds = |of: &dyn Fn(u64) -> bool| -> Vec<&str> {
         let of_them = all.iter().filter(|trial| of(trial["connections"].as_u64().unwrap()));
         of_them.map(|trial| trial["outcome"]["kind"].as_str().unwrap()).collect()
@@ -265,8 +265,7 @@ fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
     // What the server holds is read from its open files, so a connection of the harness may be among them.
     let said = |held: u32| {
         format!(
-            "**actix**: passes to 32 (0/5 fail), 64 could not be tried, for no more than {held} connections were \
-             established within 1.00 s"
+            "**actix** holds 32 connections (0/5 failed): 64 connections were not reached ({held} were, with "
         )
     };
     assert!((40..=42).any(|held| report.contains(&said(held))), "{report}");

@@ -96,8 +96,8 @@ fn a_planted_fault_is_named_first_by_run() {
 
 #[test]
 fn a_planted_fault_is_named_first_by_a_search_for_a_rate() {
-    let table = "connections = []\n[slo]\np99_ms = 900\nshortfall = \"50%\"\ntool = \"rpc-load\"\nconnections = 32\n\
-        from = 300\nmost = 600\nwidth = \"40%\"\ninitial_trial_ms = 1500\nfinal_trial_ms = 2000\nduration_sum_ms = 2000\n\
-        most_trials = 5\nmost_failed = \"5%\"\n";
-    are_named("slo", |fault| ran(fault, table));
+    let table = "connections = []\n[search]\nfrom = 300\nmost = 600\nwidth = \"40%\"\nconfirmations = 1\n\
+        window_ms = 2000\nmost_trials = 5\n[search.along.rate]\np99_ms = 900\nshortfall = \"50%\"\ntool = \"rpc-load\"\n\
+        connections = 32\nshort_window_ms = 1500\nmost_failed = \"5%\"\n";
+    are_named("search", |fault| ran(fault, table));
 }

@@ -241,7 +241,7 @@ fn every_campaign_is_of_one_model() {
     for (name, _) in config().files("campaigns").unwrap() {
         let (campaign, _) = config().campaign(&name).unwrap();
         let closed =
-            !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
+            !campaign.connections.is_empty() || campaign.searches_connections() || campaign.duets.is_some();
         assert!(!(closed && campaign.open.is_some()), "{name}");
     }
     let (quick, text) = config().campaign("quick").unwrap();
@@ -283,7 +283,7 @@ fn open_connections_are_compared_with_those_that_were_wanted() {
         workloads: vec!["getBlocks".into()],
         headline: BTreeMap::new(),
         duets: None,
-        threshold: None,
+        search: None,
         ..campaign
     };
     let trials = plan::trials(&campaign);

@@ -72,7 +72,7 @@ fn plant(file: &Path, what: Planted) -> usize {
     let text = fs::read_to_string(file).unwrap();
     let mut trials: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let folder = file.parent().unwrap();
-    let has_searches = ["searches.json", "slo.json"].iter().any(|name| folder.join(name).is_file());
+    let has_searches = folder.join("searches.json").is_file();
     let last = trials.len().saturating_sub(1);
     let mut seen = HashSet::new();
     let mut planted = 0;

@@ -43,7 +43,7 @@ fn plan(blocks: u32) -> Plan {
         max_extra_blocks: Some(0),
         precision: None,
         duets: None,
-        threshold: None,
+        search: None,
         ..quick
     };
     Plan {

@@ -17,7 +17,7 @@ type Cpu = fn(server: &str, workload: &str) -> (f64, f64);
 fn first_screen(cpu: Cpu) -> String {
     let (mut plan, _) = run::resolve(&ConfigDir::of_repository(), "quick").unwrap();
     let campaign = &mut plan.campaign;
-    (campaign.max_blocks, campaign.max_extra_blocks, campaign.threshold) = (8, Some(0), None);
+    (campaign.max_blocks, campaign.max_extra_blocks, campaign.search) = (8, Some(0), None);
     campaign.connections.retain(|connections| campaign.headline.values().any(|at| at == connections));
     if let Some(duets) = &mut campaign.duets {
         assert_eq!((&*duets.connections, &*duets.rate), ([25].as_slice(), [4_000].as_slice()));

@@ -16,7 +16,7 @@ use bench_stats::Estimate;
 use serde_json::{Value, json};
 
 /// Campaigns whose newest kept run is read.
-const CAMPAIGNS: [&str; 4] = ["quick", "original", "threshold", "isolation"];
+const CAMPAIGNS: [&str; 3] = ["quick", "original", "isolation"];
 
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 

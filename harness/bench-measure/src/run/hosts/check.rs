@@ -54,7 +54,7 @@ pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
 
 /// Every connection count and rate of a campaign, by its field. Each host gets at least one.
 fn divided(campaign: &Campaign) -> Vec<(&'static str, u32)> {
-    let Campaign { open, slo, threshold, warmup_connections, connections, .. } = campaign;
+    let Campaign { open, search, warmup_connections, connections, .. } = campaign;
     let all = |field, amounts: &[u32]| amounts.iter().map(|amount| (field, *amount)).collect::<Vec<_>>();
     let mut found = all("connections", connections);
     found.extend(warmup_connections.map(|amount| ("warmup_connections", amount)));
@@ -62,7 +62,7 @@ fn divided(campaign: &Campaign) -> Vec<(&'static str, u32)> {
         found.push(("open.connections", open.connections));
         found.extend(all("open.rates", &open.rates));
     }
-    found.extend(slo.iter().flat_map(|slo| [("slo.connections", slo.connections), ("slo.from", slo.from)]));
-    found.extend(threshold.iter().map(|threshold| ("threshold.from", threshold.from)));
+    found.extend(search.iter().map(|search| ("search.from", search.from)));
+    found.extend(campaign.searched_rate().map(|level| ("search.along.rate.connections", level.connections)));
     found
 }

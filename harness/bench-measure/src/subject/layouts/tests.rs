@@ -149,7 +149,7 @@ fn layouts_are_for_closed_loops_and_duets() {
     };
     refused(&|campaign| campaign.layouts = Some(Layouts { count: 1, seed: 0 }));
     refused(&|campaign| {
-        campaign.threshold = shipped().campaign("quick").unwrap().0.threshold;
+        campaign.search = shipped().campaign("quick").unwrap().0.search;
         campaign.environment.placement = Placement::Free;
     });
 }

@@ -1,0 +1,419 @@
+//! From which load on servers fail: the headline's sentences, and a section with every search, its counts, its chart,
+//! and why servers fail there.
+
+mod connecting;
+
+use super::already_running::sharing;
+use super::columns::Columns;
+use super::format::{
+    NEVER_SENT, bullets, count, counted, dash, joined, known, list, load, significant, thousands, time_ms,
+    time_us,
+};
+use super::{Run, causes, commands};
+use bench_analysis::ceilings::Ceiling;
+use bench_analysis::search::{Ending, NotReached, Searches, Shown, Tested, bad_to_fail};
+use bench_analysis::{Diagnosed, NEAR_CEILING, grouped};
+use bench_model::config::ServiceLevel;
+use bench_model::results::Conditions;
+
+impl Run {
+    /// The searches that were given up because trials showed nothing of the server, one line each.
+    pub fn searches_given_up(&self) -> Vec<String> {
+        let searches = self.summary.search.iter().flat_map(|summary| &summary.searches);
+        let given_up = searches.filter(|search| search.found.ending == Ending::Unmeasured);
+        let line = |search: &Shown| {
+            format!("{} {}: the search was given up", search.searched.server, search.searched.workload)
+        };
+        given_up.map(line).collect()
+    }
+}
+
+/// A run's searches in words.
+struct Told<'a> {
+    run: &'a Run,
+    summary: &'a Searches,
+}
+
+/// One line for each request, and why servers fail.
+pub fn headline(run: &Run) -> String {
+    let Some(summary) = &run.summary.search else { return String::new() };
+    let told = Told { run, summary };
+    let by_request =
+        grouped(summary.searches.iter().map(|search| (&search.searched.workload, search))).into_iter();
+    let lines = by_request.map(|(workload, searches)| {
+        let servers = searches.into_iter().map(|search| {
+            let said = told.short(run.label(&search.searched.server), search);
+            known(told.not_the_servers(search), &said, |why| format!("{said} ({why})"))
+        });
+        format!("**{workload}**, with {}: {}.", told.demand(), joined(servers, "; "))
+    });
+    bullets(lines) + &told.causes()
+}
+
+/// The section; empty for a campaign without a search.
+pub fn section(run: &Run) -> String {
+    let Some(summary) = &run.summary.search else { return String::new() };
+    let told = Told { run, summary };
+    let at_rate = summary.search.service_level().is_some();
+    let table = Columns::of(2, &summary.searches)
+        .column("request", |search| &search.searched.workload)
+        .column("server", |search| run.label(&search.searched.server))
+        .column("holds", |search| dash(search.found.holds, |at| told.tested(search, at)))
+        .column("fails", |search| dash(search.found.fails, |at| told.tested(search, at)))
+        .column("in between", |search| told.between(search))
+        .column_if(at_rate, "in time/s", |search| dash(search.found.conditional_rate, thousands))
+        .column("p99 where it holds", |search| dash(search.at_held, |at| time_us(at.p99_us)))
+        .column("CPU µs/request there", |search| {
+            dash(search.at_held, |at| significant(at.cpu_us_per_request))
+        })
+        .column("notes", |search| joined(told.notes(search), "; ").replace('\n', " "));
+    format!(
+        "## Where it starts to fail\n\n{}\n\n{}\n{} trials, interleaved in a drawn order, each on a fresh server; those \
+         that failed are kept whole in `search/`.\n{}{}{}{}",
+        told.explanation(),
+        table.markdown(),
+        summary.trials,
+        told.chart(),
+        connecting::table(run, summary),
+        told.why(),
+        known(run.searched_on.as_ref(), "", effective)
+    )
+}
+
+/// The settings that each server reported.
+fn effective(conditions: &Conditions) -> String {
+    let servers = conditions.servers.iter().map(|(name, ready)| format!("{{\"{name}\":{ready}}}\n"));
+    let servers: String = servers.collect();
+    format!("\nThe servers' effective settings in these trials:\n\n```json\n{servers}```\n")
+}
+
+/// What a service level demands.
+fn level(level: &ServiceLevel) -> String {
+    let failed = known(level.most_failed, "no failure", |share| format!("at most {share} failed"));
+    format!("{failed}, p99 below {} ms, at most {} short of the rate", level.p99_ms, level.shortfall)
+}
+
+/// What the load tool can send.
+fn ceiling(Ceiling { tool, held, not_held }: Ceiling, server: &str) -> String {
+    let end = |end: u32| format!("{}/s", count(end.into()));
+    let beyond = known(not_held, "no higher rate was tried", |not_held| format!("not {}", end(not_held)));
+    format!("On this machine {} held {} against {server}, {beyond}.", tool.name(), known(held, "none", end))
+}
+
+/// Loads below the first of which a trial failed, and the others.
+fn split(loads: &[Tested]) -> (&[Tested], &[Tested]) {
+    loads.split_at(loads.iter().position(Tested::any_failed).unwrap_or(loads.len()))
+}
+
+impl Told<'_> {
+    /// What is demanded of a server.
+    fn demand(&self) -> String {
+        let timeout =
+            || format!("no request that fails or takes longer than {}", time_ms(self.summary.timeout_ms));
+        self.summary.search.service_level().map_or_else(timeout, level)
+    }
+
+    /// A load with its unit.
+    fn load(&self, at: u32) -> String {
+        load(self.summary.search.level(at))
+    }
+
+    /// How the trials of a load ended: 12,000 (1/5 failed, short 0/1); and what they held, where that was less.
+    fn tested(&self, search: &Shown, at: Tested) -> String {
+        format!("{} ({})", count(at.at.into()), outcomes(search, at))
+    }
+
+    /// The same with the load's unit.
+    fn with_unit(&self, search: &Shown, at: Tested) -> String {
+        format!("{} ({})", self.load(at.at), outcomes(search, at))
+    }
+
+    /// One search in the headline's words.
+    fn short(&self, name: &str, search: &Shown) -> String {
+        let found = &search.found;
+        let passing = match split(&found.between) {
+            ([], _) => String::new(),
+            (passing, _) => format!("no failure at {}, ", self.span(search, passing)),
+        };
+        let reason = self.reason(search);
+        match (found.holds, found.fails) {
+            (Some(low), Some(high)) => {
+                let open = if reason.is_empty() { reason } else { format!(", {reason}") };
+                format!(
+                    "**{name}** holds {}, fails at {}{open}",
+                    self.with_unit(search, low),
+                    self.tested(search, high)
+                )
+            }
+            (Some(low), None) => format!("**{name}** holds {}: {reason}", self.with_unit(search, low)),
+            (None, Some(high)) => {
+                format!("**{name}** fails at {}: {passing}{reason}", self.with_unit(search, high))
+            }
+            (None, None) => format!("**{name}**: {passing}{reason}"),
+        }
+    }
+
+    /// Why an end of the answer is missing; empty where none is.
+    fn reason(&self, search: &Shown) -> String {
+        let (found, limit) = (&search.found, search.searched.limit);
+        match found.ending {
+            Ending::Interval => String::new(),
+            Ending::HoldsToHighest => match found.fails_at() {
+                None => limit.by.words().to_owned(),
+                Some(at) => format!(
+                    "it fails at times from {} on, and no load is shown to fail up to {} ({})",
+                    self.tested(search, at),
+                    count(limit.at.into()),
+                    limit.by.words()
+                ),
+            },
+            Ending::TrialsUsedUp => format!("not settled in {} trials", found.trials),
+            Ending::Unmeasured => format!("given up because {} trials showed nothing", found.unmeasured),
+            Ending::NotReached => known(search.not_reached, found.ending.words(), |of| self.not_reached(of)),
+            Ending::FailsAtLowest | Ending::Unfinished => found.ending.words().to_owned(),
+        }
+    }
+
+    /// What was reached of a load that was not reached.
+    fn not_reached(&self, of: NotReached) -> String {
+        let NotReached { at, trials, reached, client_cores, server_cores } = of;
+        let trials = counted(trials.into(), "trial");
+        format!(
+            "{} were not reached ({} were, with {client_cores:.2} cores of the load tool and {server_cores:.2} of the \
+             server; {trials})",
+            self.load(at),
+            count(reached)
+        )
+    }
+
+    /// Whose limit it is where the campaign's ceiling, which does next to nothing for a request, fails at the same load
+    /// already.
+    fn not_the_servers(&self, search: &Shown) -> Option<String> {
+        let plan = &self.run.plan;
+        let ceiling = plan.campaign.ceiling.as_ref().filter(|name| plan.is_ceiling(name))?;
+        let searched = &search.searched;
+        let same = |other: &&Shown| {
+            other.searched.server == *ceiling && other.searched.workload == searched.workload
+        };
+        let other = self
+            .summary
+            .searches
+            .iter()
+            .find(same)
+            .filter(|other| other.searched.server != searched.server)?;
+        let (own, other) = (search.found.fails?, other.found.fails?);
+        let said = format!("{ceiling} fails there too, so it is the limit of the load tool or the machine");
+        (own.at >= other.at).then_some(said)
+    }
+
+    /// The loads that neither hold nor fail: first those below the lowest at which a trial failed, then the others.
+    fn between(&self, search: &Shown) -> String {
+        let (passing, mixed) = split(&search.found.between);
+        let parts = [passing, mixed].into_iter().filter(|loads| !loads.is_empty());
+        let parts = joined(parts.map(|loads| self.span(search, loads)), "; ");
+        if parts.is_empty() { "-".to_owned() } else { parts }
+    }
+
+    /// Loads by their ends, and how many trials failed at them.
+    fn span(&self, search: &Shown, loads: &[Tested]) -> String {
+        let (Some(first), Some(last)) = (loads.first(), loads.last()) else { return String::new() };
+        if first == last {
+            return self.tested(search, *first);
+        }
+        let all = |of: fn(&Tested) -> u32| loads.iter().map(of).sum();
+        let total = Tested {
+            at: 0,
+            passed: all(|load| load.passed),
+            failed: all(|load| load.failed),
+            short_passed: all(|load| load.short_passed),
+            short_failed: all(|load| load.short_failed),
+        };
+        let [first, last] = [first, last].map(|load| count(load.at.into()));
+        format!("{first} to {last} ({})", outcomes(search, total))
+    }
+
+    /// What a reader should know of a search's counts.
+    fn notes(&self, search: &Shown) -> Vec<String> {
+        let found = &search.found;
+        let reason = Some(self.reason(search)).filter(|reason| !reason.is_empty());
+        let limited = search.not_reached.filter(|_| found.ending != Ending::NotReached);
+        let ends = found.fails.or(found.holds).zip(self.summary.ceiling.and_then(|ceiling| ceiling.held));
+        let near =
+            ends.filter(|(end, held)| f64::from(end.at) >= NEAR_CEILING * f64::from(*held)).map(|_| {
+                "within 10 % of the tool's ceiling: what holds the tool back may hold this server back too"
+                    .to_owned()
+            });
+        let complaints = (!search.complaints.is_empty()).then(|| {
+            let at = known(found.fails_at(), "", |load| format!("at {}: ", count(load.at.into())));
+            at + &list(search.complaints.iter().map(|(kind, trials)| format!("{trials} times {kind}")))
+        });
+        let contradictions = (!found.contradictions.is_empty()).then(|| {
+            let loads = list(found.contradictions.iter().map(|load| self.tested(search, *load)));
+            format!("**not monotone**: {loads}")
+        });
+        let limited = limited.map(|of| self.not_reached(of));
+        let notes = [self.not_the_servers(search), reason, limited, near, complaints, contradictions];
+        notes.into_iter().flatten().collect()
+    }
+
+    /// What the table's words mean.
+    fn explanation(&self) -> String {
+        let Searches { search, window_ms, .. } = self.summary;
+        let (width, trials, demand) = (search.width, search.confirmations, self.demand());
+        let Some(level) = search.service_level() else {
+            return format!(
+                "A trial passes with {demand}, the time to connect included. A count *holds* where none of {trials} \
+                 trials fails, and *fails* where at least {} of {trials} do; in between it fails at times. The count from \
+                 which a trial fails more often than not lies above the one and at or below the other. All connections \
+                 are made at once, and the window begins when the server holds 99 % of them. A trial in which that takes \
+                 too long, and no request is bad, is not one at that count. One by hand: `just bombard SERVER REQUEST \
+                 CONNECTIONS`.",
+                bad_to_fail(trials)
+            );
+        };
+        let unknown = || {
+            format!(
+                "What {} can send here was not measured, since the campaign names no server that answers at once \
+                 (ceiling): a search that it held back says so in its notes.",
+                level.tool.name()
+            )
+        };
+        let ceiling = self.summary.ceiling.map(|of| ceiling(of, &self.run.ceiling_words()));
+        format!(
+            "{} sends requests at a steady rate over at most {}, whether or not the server keeps up. A window passes with \
+             {demand}. Latency counts from the moment at which a request was *meant* to be sent. A rate *holds* where, of \
+             {trials} windows of {}, {} of the time lies in windows that failed (RFC 9971, MLRsearch); the highest rate \
+             lies at or above the one and below the other, {width} apart. Windows of {} decided where to look. A window \
+             in which the load tool could not send at the requested rate does not count against the server. *In time/s* \
+             is the conditional throughput of RFC 9971: the requests a second that met the level. {}",
+            level.tool.name(),
+            counted(level.connections.into(), "connection"),
+            time_ms(*window_ms),
+            known(level.exceed_ratio, "none", |share| format!("at most {share}")),
+            time_ms(level.short_window_ms),
+            ceiling.unwrap_or_else(unknown)
+        )
+    }
+
+    fn chart(&self) -> String {
+        let points = || self.summary.searches.iter().flat_map(|search| &search.points);
+        if points().all(|point| point.latency_us.is_none()) {
+            return String::new();
+        }
+        let unseen = points().filter(|point| point.latency_us.is_none() && point.passed == Some(false));
+        let unseen = match unseen.count() {
+            0 => String::new(),
+            trials => format!("\nNot drawn because there was no latency: {trials} trials that failed.\n"),
+        };
+        format!(
+            "\n![Latency against the load, trial by trial](search.svg)\n\nEach mark is a trial: filled where it passed, \
+             hollow where it failed, crossed where the load was not reached; small marks are short windows. The line is \
+             the most that is allowed; a trial below it that is hollow failed by something else. Both axes are \
+             logarithmic.\n{unseen}"
+        )
+    }
+
+    /// Why a server fails, how sure that is, and where it fails once the cause is taken away.
+    fn cause(&self, cell: &Diagnosed) -> String {
+        let Searches { remedies, remedied, .. } = self.summary;
+        let again = remedies.iter().filter_map(|tried| {
+            let plan = &tried.plan;
+            let is_of_cell = (&plan.server, &plan.workload) == (&cell.server, &cell.workload);
+            let (name, change) = plan.remedied.as_ref().filter(|_| is_of_cell)?;
+            let mut searches = remedied.iter().flat_map(|again| &again.searches);
+            let search = searches.find(|search| {
+                (&search.searched.server, &search.searched.workload) == (name, &cell.workload)
+            })?;
+            let short = self.short(self.run.label(&cell.server), search);
+            Some(format!("  - searched again with {change}: {short}.\n"))
+        });
+        causes::explained(cell, remedies) + &again.collect::<String>()
+    }
+
+    /// The same for all servers; of one that fails at a load, and of which nothing else is known, that.
+    fn causes(&self) -> String {
+        let Searches { causes, searches, .. } = self.summary;
+        let is_of = |cell: &Diagnosed, search: &Shown| {
+            (&cell.server, &cell.workload) == (&search.searched.server, &search.searched.workload)
+        };
+        let unknown = searches.iter().filter_map(|search| {
+            let at = search.found.fails.filter(|_| !causes.iter().any(|cell| is_of(cell, search)))?;
+            let (server, workload) = (&search.searched.server, &search.searched.workload);
+            let at = self.load(at.at);
+            Some(format!(
+                "- **{server}, {workload} at {at}**: unknown: nothing that is counted explains it.\n"
+            ))
+        });
+        causes.iter().map(|cell| self.cause(cell)).chain(unknown).collect()
+    }
+
+    /// A subsection with the causes; empty where there is nothing to explain.
+    fn why(&self) -> String {
+        let causes = self.causes();
+        if causes.is_empty() {
+            return causes;
+        }
+        let limit = self.summary.search.service_level().map_or(self.summary.timeout_ms, |level| level.p99_ms);
+        format!(
+            "\n### Why it fails there\n\nOf the failing trials at the load that fails most often. A request is bad here \
+             that failed or took longer than {}. A cause is *likely* where a counter moved and explains at least half of \
+             the bad requests, or of the time, and *confirmed* where a remedy took the symptom away.\n\n{causes}",
+            time_ms(limit)
+        )
+    }
+}
+
+fn outcomes(search: &Shown, at: Tested) -> String {
+    let held = connecting::at(search, at.at).and_then(|of| of.held).filter(|_| at.failed > 0);
+    let parts = [
+        (at.trials() > 0).then(|| format!("{}/{} failed", at.failed, at.trials())),
+        (at.short_trials() > 0).then(|| format!("short {}/{}", at.short_failed, at.short_trials())),
+        held.map(|held| format!("at most {} connections held where not all were", count(held))),
+    ];
+    list(parts.into_iter().flatten())
+}
+
+/// The commands that send the load of each highest load that holds to a server again.
+pub(super) fn by_hand(run: &Run, summary: &Searches, servers: &str) -> String {
+    let of_level = |level: &ServiceLevel| {
+        let tool = level.tool.name();
+        let counts = match level.tool.can().prints_from_due {
+            true => "Its own report counts from the intended send, too.",
+            false => {
+                "Its own report counts from the send, so it leaves out what a request waited for its turn."
+            }
+        };
+        format!("with `{tool}`, whose path `just tools {tool}` prints. {counts}")
+    };
+    let how = known(summary.search.service_level(), "with bombardier.", of_level);
+    let commands = summary.searches.iter().filter_map(|search| {
+        let (searched, held) = (&search.searched, search.found.holds?.at);
+        let workload = run.measured_workloads().find(|workload| workload.name == searched.workload)?;
+        let level = summary.search.level(held);
+        let command = match level.rate {
+            None => Some(commands::load(run, None, workload, level.connections)),
+            Some(_) => commands::open_load(run, None, workload, level, summary.window_ms),
+        };
+        let command = command.unwrap_or_else(|| "# a mix, drawn as it is sent".to_owned());
+        Some((format!("{} at {}, held by {}", searched.workload, load(level), searched.server), command))
+    });
+    commands::two_terminals(
+        run,
+        servers,
+        &format!("and send it one window of a load that held, {how}"),
+        commands,
+    )
+}
+
+/// What to know before an answer is believed.
+pub(super) fn distrust(run: &Run) -> String {
+    format!(
+        "- {}\n\
+         - {NEVER_SENT}\n\
+         - An answer is no confidence interval: few windows decide a rate. Where a server's highest rate varies from \
+         window to window it may well lie a step too high; where single windows are disturbed, too low \
+         (docs/METHODOLOGY.md has how often, by simulation).\n\
+         - A rate stands for a steady stream of requests; where they come in bursts a server may sustain less.\n",
+        sharing(run)
+    )
+}
