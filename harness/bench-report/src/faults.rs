@@ -41,8 +41,10 @@ pub(super) fn words(server: &str, fault: &Fault) -> String {
 fn head(server: &str, fault: &Fault) -> String {
     match &fault.kind {
         Kind::Ended => {
-            let after = known(fault.after_s, "", |s| format!(" after {s:.1} s"));
-            format!("{server} ended by itself{}{after}.", in_brackets(fault))
+            let how = in_brackets(fault);
+            known(fault.after_s, &format!("{server} did not start, or ended by itself{how}."), |s| {
+                format!("{server} ended by itself{how} after {s:.1} s.")
+            })
         }
         Kind::Wrong(how) => {
             let what = match how.as_str() {

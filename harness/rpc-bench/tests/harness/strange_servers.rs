@@ -23,6 +23,8 @@ fn reason(bench: &Bench) -> String {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let failed = bench.observations().into_iter().find(|o| o["server"] == "actix").unwrap();
     assert_eq!(failed["outcome"]["kind"], "server_died");
+    // It runs on, without being ready.
+    assert!(bench.report().contains(" did not start, or ended by itself ("));
     failed["outcome"]["reason"].as_str().unwrap().to_owned()
 }
 
