@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::caveats::{Evidence, Mark};
+use super::client_bound::is_client_bound;
 use super::comparison::ratio;
-use super::hosts::is_client_bound;
 use super::invalid_trials::FailedTrial;
 use super::latency::LatencyMoment;
 use super::observed::{Lost, Place, Samples, grouped, median_figure, middle_of};

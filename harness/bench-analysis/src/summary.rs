@@ -7,7 +7,6 @@ use super::cell::{Cell, cell};
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::faults::{self, Fault, Purpose};
-use super::hosts::{HostSummary, hosts};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency::{fewest_requests, latency_course, quantiles};
 use super::observed::{Observed, Samples, middle_of, valid};
@@ -58,9 +57,6 @@ pub struct Summary {
     /// Why requests failed or a server was slow, where there is something to explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Diagnosed>,
-    /// Load hosts, where several put the load on together.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hosts: Vec<HostSummary>,
     /// Remedies that were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<TriedRemedy>,
@@ -232,7 +228,6 @@ pub fn summarize(
         failed,
         invalid: observations.iter().filter_map(invalid_trial).collect(),
         sampling_cores: sampling_cores(observations),
-        hosts: hosts(observations),
         ..Summary::default()
     }
 }

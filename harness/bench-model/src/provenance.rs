@@ -78,16 +78,9 @@ impl Program {
         }
     }
 
-    /// Whether both were built from the same sources in the same way. Programs that cargo did not build are the same
-    /// file.
-    pub fn is_same_build(&self, other: &Self) -> bool {
-        let known = |program: &Self| program.unknown.is_none() && program.sources.is_some();
-        if known(self) && known(other) {
-            return (&self.sources, &self.compiler, &self.flags)
-                == (&other.sources, &other.compiler, &other.flags);
-        }
-        let neither = self.sources.is_none() && other.sources.is_none();
-        neither && self.sha256.is_some() && self.sha256 == other.sha256
+    /// What it was built from, and the flags from outside.
+    pub fn build(&self) -> String {
+        self.flags.iter().fold(self.words(), |text, flag| format!("{text}, {flag}"))
     }
 }
 

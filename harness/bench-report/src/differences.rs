@@ -1,18 +1,29 @@
 //! What differs between two runs beyond their figures, and which of it must be known before a figure is believed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::columns::Columns;
 use super::faults;
-use super::format::{available, bytes, known, list};
+use super::format::{available, known, list};
 use bench_analysis::two_runs::{Between, Both, Measured};
-use bench_model::config::{Placement, Server};
+use bench_model::config::Server;
 use bench_model::plan::layouts;
-use bench_system::probe::processor::Processor;
 
-const MISSING: &str = "unavailable";
+/// What can't move figures by itself.
+const LIGHT: [&str; 10] = [
+    "begun",
+    "campaign",
+    "commit",
+    "host.client_ports",
+    "host.max_backlog",
+    "host.one_core",
+    "host.open_files",
+    "most blocks",
+    "requested precision",
+    "seed of the order",
+];
 
 /// Something that differs between two runs.
 struct Difference {
@@ -71,92 +82,68 @@ pub(super) fn table(runs: Both<&Measured>) -> String {
     table.column("may move figures by itself", |it| if it.weighs { "**yes**" } else { "" }).markdown()
 }
 
-/// What is not the same, the commit and the time always first.
+/// What is not the same, and the commit always.
 fn differences(runs: Both<&Measured>) -> Vec<Difference> {
-    let facts = facts(runs.before).into_iter().zip(facts(runs.after));
-    let of_machine = facts.map(|((what, before, weighs), (_, after, _))| Difference {
-        what: what.to_owned(),
-        values: Both { before, after },
-        weighs,
-    });
-    let differs = |it: &Difference| it.values.before != it.values.after || it.what == "commit";
-    of_machine.filter(differs).chain(settings(runs)).collect()
+    let Both { before, after } = runs.map(|run| facts(run));
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let of = |what: &String| {
+        // What only one version of a server reports is not known to have changed.
+        if what.starts_with("server ") && (before.contains_key(what) != after.contains_key(what)) {
+            return None;
+        }
+        let [before, after] = [&before, &after].map(|facts| available(facts.get(what)));
+        let weighs = !LIGHT.contains(&what.as_str());
+        let differs = before != after || what == "commit";
+        differs.then(|| Difference { what: what.clone(), values: Both { before, after }, weighs })
+    };
+    names.into_iter().filter_map(of).collect()
 }
 
-/// What a run was measured with and on: its name, its value, and whether it may move figures by itself.
-fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
-    let host = &run.conditions.host;
-    let of_processor = |field: &dyn Fn(&Processor) -> Option<String>| host.processor.as_ref().and_then(field);
-    let tool = &run.conditions.tool;
-    let campaign = &run.plan.campaign;
-    let is_pinned = campaign.environment.placement != Placement::Free;
-    let one_core = known(host.one_core.filter(|_| is_pinned), MISSING, |core| core.to_string());
-    let ports = known(host.client_ports, MISSING, |(first, last)| format!("{first} to {last}"));
-    let precision = known(campaign.precision, "none", |precision| precision.to_string());
-    let layouts = layouts::words(&run.plan);
+/// What a run was measured with and on, by names.
+fn facts(run: &Measured) -> BTreeMap<String, String> {
+    let (conditions, campaign) = (&run.conditions, &run.plan.campaign);
+    let mut facts = BTreeMap::new();
     let settings = campaign.environment.described(run.plan.threads).into_iter();
-    let mut facts: Vec<_> = settings.map(|setting| (setting.name, setting.words, true)).collect();
-    facts.extend([
-        ("commit", available(host.commit.as_ref()), false),
-        ("begun", run.conditions.started_at.clone(), false),
-        ("processor", host.processor_name(), true),
-        ("microcode", available(of_processor(&|known| known.microcode.clone()).as_ref()), true),
-        ("hypervisor", available(of_processor(&|known| known.hypervisor.clone()).as_ref()), true),
-        ("number of cores", host.cores.to_string(), true),
-        ("memory", known(host.memory_bytes, MISSING, |size| bytes(size as f64)), true),
-        ("kernel", available(host.kernel.as_ref()), true),
-        ("governor", available(host.governor.as_ref()), true),
-        ("compiler", available(host.rustc.as_ref()), true),
-        ("core that trials are put on", one_core, true),
-        ("load tool", format!("{} {}", tool.name, tool.version), true),
-        ("SHA-256 of the load tool", tool.sha256.clone(), true),
-        ("limit of open files", host.open_files.to_string(), false),
-        ("range of client ports", ports, false),
-        ("longest accept queue", known(host.max_backlog, MISSING, |most| most.to_string()), false),
-        ("campaign", campaign.name.clone(), false),
-        ("requested precision", precision, false),
-        ("most blocks", campaign.max_blocks.to_string(), false),
-        ("seed of the order", campaign.seed.to_string(), false),
-        ("layouts of the servers", known(layouts, "one of each server", |words| words), true),
-    ]);
+    facts.extend(settings.map(|setting| (setting.name.to_owned(), setting.words)));
+    let mut host = json!(conditions.host);
+    // Rows of their own have these.
+    for name in ["/commit", "/cpu", "/processor/vendor", "/processor/family", "/processor/model"] {
+        host.pointer_mut(name).map(Value::take);
+    }
+    flatten("host", &host, &mut facts);
+    flatten("load tool", &json!(conditions.tool), &mut facts);
+    for server in &run.plan.servers {
+        let name = format!("server {}", server.name);
+        facts.insert(format!("{name}, command line"), server.args.join(" "));
+        facts.extend(server.running_at().map(|at| (format!("{name}, URL"), at.url.clone())));
+        let program = conditions.programs.get(&server.name);
+        facts.extend(program.map(|program| (format!("{name}, build"), program.build())));
+        conditions.servers.get(&server.name).into_iter().for_each(|ready| flatten(&name, ready, &mut facts));
+    }
+    let precision = known(campaign.precision, "none", |precision| precision.to_string());
+    let layouts = known(layouts::words(&run.plan), "one of each server", |words| words);
+    let others = [
+        ("commit", available(conditions.host.commit.as_ref())),
+        ("processor", conditions.host.processor_name()),
+        ("begun", conditions.started_at.clone()),
+        ("campaign", campaign.name.clone()),
+        ("requested precision", precision),
+        ("most blocks", campaign.max_blocks.to_string()),
+        ("seed of the order", campaign.seed.to_string()),
+        ("layouts of the servers", layouts),
+    ];
+    facts.extend(others.map(|(name, value)| (name.to_owned(), value)));
     facts
 }
 
-/// Where common servers were started in another way or reported other settings when ready. A setting that only one
-/// version of a server reports is not known to have changed.
-fn settings(runs: Both<&Measured>) -> Vec<Difference> {
-    let mut changed: BTreeMap<(String, String, String), Vec<&str>> = BTreeMap::new();
-    for server in &runs.after.plan.servers {
-        let mut found = |what: String, before: String, after: String| {
-            changed.entry((what, before, after)).or_default().push(&server.name);
-        };
-        let earlier = runs.before.plan.servers.iter().find(|earlier| earlier.name == server.name);
-        let Some(earlier) = earlier else { continue };
-        if earlier.args != server.args {
-            found("command line".to_owned(), earlier.args.join(" "), server.args.join(" "));
+/// The fields of a value, by their paths; lists are left out.
+fn flatten(path: &str, value: &Value, facts: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, facts));
         }
-        if let (Some(before), Some(after)) = (earlier.running_at(), server.running_at())
-            && before.url != after.url
-        {
-            found("URL".to_owned(), before.url.clone(), after.url.clone());
-        }
-        let programs = runs.map(|run| run.conditions.programs.get(&server.name));
-        if let (Some(before), Some(after)) = (programs.before, programs.after)
-            && !before.is_same_build(after)
-        {
-            found("build".to_owned(), before.words(), after.words());
-        }
-        let ready = runs.map(|run| run.conditions.servers.get(&server.name).and_then(Value::as_object));
-        let (Some(before), Some(after)) = (ready.before, ready.after) else { continue };
-        for (key, value) in after {
-            if let Some(earlier) = before.get(key).filter(|earlier| *earlier != value) {
-                found(format!("setting `{key}`"), earlier.to_string(), value.to_string());
-            }
-        }
+        Value::Null | Value::Array(_) => {}
+        Value::String(text) => drop(facts.insert(path.to_owned(), text.clone())),
+        value => drop(facts.insert(path.to_owned(), value.to_string())),
     }
-    let difference = |((what, before, after), servers): ((String, String, String), Vec<&str>)| {
-        let what = format!("{what} of {}", servers.join(", "));
-        Difference { what, values: Both { before, after }, weighs: true }
-    };
-    changed.into_iter().map(difference).collect()
 }

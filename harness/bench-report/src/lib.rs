@@ -17,7 +17,6 @@ pub mod export;
 mod faults;
 mod format;
 mod headline;
-mod hosts;
 pub mod html;
 pub mod instructions;
 mod invalid_trials;

@@ -7,8 +7,8 @@ use super::format::{at, available, bullets, bytes, known, list, ratio, sections,
 use super::headline::{self, headline, marked};
 use super::tables::{by_method, comparisons, rates, resources};
 use super::{
-    Run, already_running, answer, causes, charts, commands, duets, faults, hosts, network, open_loop,
-    reference, search, views,
+    Run, already_running, answer, causes, charts, commands, duets, faults, network, open_loop, reference,
+    search, views,
 };
 use bench_analysis::{Uncounted, grouped};
 use bench_model::config::Placement;
@@ -40,7 +40,6 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         bounds(run),
         if is_duet(run) { main(duets::section(run)) } else { String::new() },
         folded(known(duets, "", duets::section)),
-        main(hosts::section(run)),
         main(causes::section(run)),
         sections(workloads),
         main(open_loop::stalls(run)),
@@ -259,7 +258,9 @@ pub(super) fn environment(run: &Run) -> String {
         ("servers' fingerprints", list(of))
     });
     let layouts = layouts::words(&run.plan).map(|words| ("layouts of the servers", words));
-    let rows = rows.into_iter().chain(programs).chain(layouts).chain(open_loop).chain(sampling);
+    let hosts = run.plan.hosts.as_ref();
+    let hosts = hosts.map(|pool| ("load hosts", format!("{} of the pool {}", pool.hosts, pool.name)));
+    let rows = rows.into_iter().chain(hosts).chain(programs).chain(layouts).chain(open_loop).chain(sampling);
     let table = facts(rows);
     if !run.has_sweep() {
         return format!("## Environment\n\n{table}");

@@ -196,24 +196,14 @@ fn the_program_itself_and_what_changed_are_known() {
 }
 
 #[test]
-fn builds_are_the_same_by_sources_and_compiler_or_by_the_file() {
+fn a_build_is_known_by_sources_and_flags_or_by_the_file() {
     let text = |text: &str| Some(text.to_owned());
-    let built = Program { sha256: text("1"), sources: text("s"), compiler: text("c"), ..Program::default() };
-    let same = |of: Program| built.is_same_build(&of);
-    assert!(same(built.clone()));
-    assert!(
-        same(Program { sha256: text("2"), changed: Some(false), ..built.clone() }),
-        "debug information has paths"
-    );
-    assert!(!same(Program { sources: text("t"), ..built.clone() }));
-    assert!(!same(Program { compiler: text("d"), ..built.clone() }));
-    assert!(!same(Program { flags: vec!["RUSTFLAGS=-Ctarget-cpu=native".to_owned()], ..built.clone() }));
+    let built = Program { sha256: text("1"), sources: text("s"), ..Program::default() };
+    let same = Program { sha256: text("2"), changed: Some(false), ..built.clone() };
+    assert_eq!(same.build(), "s", "debug information has paths");
+    assert_eq!(Program { flags: vec!["RUSTFLAGS=-g".to_owned()], ..built }.build(), "s, RUSTFLAGS=-g");
     let found = Program { sha256: text("1"), ..Program::default() };
-    assert!(
-        found.is_same_build(&found) && !found.is_same_build(&Program { sha256: text("2"), ..found.clone() })
-    );
-    let running = Program { unknown: text("it ran already"), ..Program::default() };
-    assert!(!running.is_same_build(&running), "nothing is known of it");
+    assert_eq!(found.build(), "1 (of the program alone)");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Every trial of a run and of the runs inside it, with the commands that make it again and what was counted.
 
-use std::fmt::Write;
-
 use anyhow::{Context, Result};
 use minijinja::context;
 use serde_json::Value;
@@ -73,7 +71,9 @@ fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Resul
     // As a reader has it, and as a table is sorted by it.
     let cell = |value: Option<f64>, write: fn(f64) -> String| context! { text => dash(value, write), value };
     let level = trial.level();
-    let raw = raw(&serde_json::to_value(observation)?);
+    let mut recorded = serde_json::to_value(observation)?;
+    raw(&mut recorded);
+    let raw = serde_json::to_string_pretty(&recorded)?;
     let raw_bytes = raw.len();
     let shown = context! {
         // The folder inside the run's in which the trial is kept; empty: its own.
@@ -95,37 +95,10 @@ fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Resul
     Ok(Row { is_in_part: !part.is_empty(), raw_bytes, shown })
 }
 
-/// What was recorded, a line for each group of values. Counts of zero of the network, and long lists, are left to the
-/// file.
-fn raw(observation: &Value) -> String {
-    let mut out = String::new();
-    lines(&mut out, "", observation);
-    out
-}
-
-fn lines(out: &mut String, path: &str, group: &Value) {
-    let Value::Object(fields) = group else { return };
-    let values: Vec<String> = fields.iter().filter_map(|(name, value)| shown(path, name, value)).collect();
-    if !values.is_empty() {
-        // Writing to a String can't fail.
-        let _ = writeln!(out, "{}: {}", if path.is_empty() { "trial" } else { path }, values.join(", "));
-    }
-    for (name, value) in fields {
-        let path = match (path, name.as_str()) {
-            ("", name) | ("outcome", name) => name.to_owned(),
-            (path, name) => format!("{path}.{name}"),
-        };
-        lines(out, &path, value);
-    }
-}
-
-fn shown(path: &str, name: &str, value: &Value) -> Option<String> {
-    let is_unused = path.ends_with("network") && value.as_u64() == Some(0);
-    match value {
-        Value::Object(_) | Value::Null => None,
-        Value::Array(values) if values.is_empty() => None,
-        Value::Array(values) => Some(format!("{name} (a list of {})", values.len())),
-        Value::String(text) => Some(format!("{name} {}", text.replace('\n', " "))),
-        Value::Number(_) | Value::Bool(_) => (!is_unused).then(|| format!("{name} {value}")),
-    }
+/// What was recorded, as JSON. Counts of zero, what is not known and long lists are left to the file.
+fn raw(value: &mut Value) {
+    let Value::Object(fields) = value else { return };
+    fields.retain(|_, value| !matches!(value, Value::Null | Value::Array(_)) && *value != 0);
+    fields.values_mut().for_each(raw);
+    fields.retain(|_, value| value.as_object().is_none_or(|fields| !fields.is_empty()));
 }
