@@ -27,8 +27,9 @@ use crate::link::Link;
 use crate::owned_process::remove_if_empty;
 use crate::subject::{self, Place, Subject};
 use bench_model::config::Background;
-use bench_model::load::UserStage;
+use bench_model::load::load_tool::Bodies;
 use bench_model::load::toolchain::Tools;
+use bench_model::load::{Load, UserStage};
 use bench_model::observation::{Capacity, LinkUse, Observation, Outcome, Sample, UpstreamUse, Warmup};
 use bench_model::plan::{Plan, Trial};
 use bench_model::results::RunFolder;
@@ -179,6 +180,16 @@ impl Bench<'_> {
 
     pub(super) fn truths_of(&self, trial: &Trial) -> &Truths {
         self.truths.of_server(&trial.server)
+    }
+
+    /// What a load sends, with the true answers: the one request of all, or for each user a request of its own that is
+    /// drawn from a mix.
+    pub(super) fn known_to(&self, trial: &Trial, load: &Load, bodies: &mut Bodies<'_>) -> Result<Vec<Known>> {
+        let truths = self.truths_of(trial);
+        let Bodies::Drawn(requests) = bodies else {
+            return Ok(vec![truths.first(&trial.workload)?.clone()]);
+        };
+        requests.take(load.most_users() as usize).map(|request| truths.known_of(request)).collect()
     }
 
     /// Finds out which numbers are the newest that the server has, where requests are about these, and measures.

@@ -200,16 +200,6 @@ impl Bench<'_> {
         Prepared::new(order, template, stem, &url, &known, bodies).map(Ready::Here)
     }
 
-    /// What a load sends, with the true answers: the one request of all, or for each user a request of its own that is
-    /// drawn from a mix.
-    fn known_to(&self, trial: &Trial, load: &Load, bodies: &mut Bodies<'_>) -> Result<Vec<Known>> {
-        let truths = self.truths_of(trial);
-        let Bodies::Drawn(requests) = bodies else {
-            return Ok(vec![truths.first(&trial.workload)?.clone()]);
-        };
-        requests.take(load.most_users() as usize).map(|request| truths.known_of(request)).collect()
-    }
-
     /// Runs load tools as this plan says.
     fn runner(&self) -> Runner<'_> {
         let placement = self.plan.campaign.environment.placement;
