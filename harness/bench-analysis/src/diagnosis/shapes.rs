@@ -122,11 +122,13 @@ pub(super) fn common_slow_share(samples: &[&Sample]) -> Option<SlowShare> {
     found.get(found.len() / 2).filter(|_| is_common).map(|(share, _)| *share)
 }
 
-/// The share of the slow requests that is no segment sent again.
+/// The share of the slow requests that is no segment sent again and no wait for a processor.
 pub(super) fn slow_share_explains(facts: &Facts) -> Option<f64> {
-    let slow = facts.slow_share?.share * facts.requests as f64;
+    let SlowShare { share, slow_us, .. } = facts.slow_share?;
     let sent_again = if facts.over_network { facts.network.timeouts.unwrap_or(0) as f64 } else { 0.0 };
-    (facts.bad == 0).then_some(1.0 - (sent_again / slow).min(1.0))
+    let others =
+        sent_again / (share * facts.requests as f64) + facts.run_delay_us.unwrap_or(0.0) / (share * slow_us);
+    (facts.bad == 0).then_some(1.0 - others.min(1.0))
 }
 
 pub(super) fn slow_share_sentence(facts: &Facts) -> String {

@@ -163,6 +163,13 @@ fn a_slow_share_of_the_requests_is_named() {
     assert!(found(&elsewhere, lossy.clone()).is_healthy());
     lossy.link = Some(LinkUse { round_trip_us: 500.0 });
     assert!(found(&setting, lossy).is_healthy());
+    // A server that waited for a processor for as long has no slow calls.
+    let (_, mut starved) = with_slow_ones();
+    starved.load.quantiles = vec![(0.5, 1_500.0), (0.99, 1_900.0), (0.995, 31e3), (1.0, 33e3)];
+    assert_eq!(only(&setting, starved.clone()).0, CauseKind::SlowShare);
+    starved.threads.iter_mut().for_each(|thread| thread.run_delay_us = 3_000_000);
+    let named = found(&setting, starved).causes;
+    assert!(named.iter().all(|cause| cause.kind != CauseKind::SlowShare), "{named:?}");
     // Some come due behind a slow one, or wait for a processor.
     let (_, mut behind) = with_slow_ones();
     behind.load.quantiles = vec![(0.5, 300.0), (0.92, 700.0), (0.96, 3_000.0), (0.97, 94e3), (0.98, 94e3)];
