@@ -167,7 +167,7 @@ fn a_slow_share_of_the_requests_is_named() {
     let (_, mut starved) = with_slow_ones();
     starved.load.quantiles = vec![(0.5, 1_500.0), (0.99, 1_900.0), (0.995, 31e3), (1.0, 33e3)];
     assert_eq!(only(&setting, starved.clone()).0, CauseKind::SlowShare);
-    starved.threads.iter_mut().for_each(|thread| thread.run_delay_us = 3_000_000);
+    starved.threads.iter_mut().for_each(|thread| thread.run_delay_us = 4_500_000);
     let named = found(&setting, starved).causes;
     assert!(named.iter().all(|cause| cause.kind != CauseKind::SlowShare), "{named:?}");
     // Some come due behind a slow one, or wait for a processor.
