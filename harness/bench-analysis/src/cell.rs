@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::caveats::{Evidence, Mark};
-use super::client_bound::is_client_bound;
 use super::comparison::ratio;
 use super::invalid_trials::FailedTrial;
 use super::latency::LatencyMoment;
@@ -89,6 +88,24 @@ pub struct OfMethod {
     pub p99_us: f64,
 }
 
+/// The share of a host's processors from which on its load tool may be what limits the rate.
+const BUSY_HOST: f64 = 0.9;
+
+/// Whether the load tool was what limited a closed loop. `value` gives a cell's figures.
+///
+/// With one load tool, where it used at least as much CPU as the server: without the server's share it is not known
+/// which of the two was the bottleneck. With several hosts, where one of them used nearly all of its own in most
+/// trials.
+fn is_client_bound(value: impl Fn(Figure) -> Option<f64>) -> bool {
+    match value(Figure::BusiestHost) {
+        Some(share) => share >= BUSY_HOST,
+        None => {
+            let [server, client] = [Figure::ServerCores, Figure::ClientCores].map(value);
+            server.zip(client).is_some_and(|(server, client)| client > 0.0 && client >= server)
+        }
+    }
+}
+
 /// The requests of each method, in the order in which they are first called.
 fn by_method(measured: &Samples<'_>) -> Vec<OfMethod> {
     let all = measured.values().flat_map(|sample| &sample.load.details.methods);
@@ -147,7 +164,7 @@ pub(super) fn cell(
     let established_share =
         |sample: &Sample| Some(sample.established? as f64 / f64::from(sample.connecting?.requested));
     let marks = Mark::of(Evidence {
-        client_bound: !is_open && is_client_bound(value, measured),
+        client_bound: !is_open && is_client_bound(value),
         share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
         failed_requests: failed_requests.values().sum(),
         listen_overflows: listen_overflows.unwrap_or(0),

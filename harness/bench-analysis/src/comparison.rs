@@ -59,9 +59,6 @@ pub struct Comparison {
     pub with_invalid: Option<(f64, f64)>,
     /// The interim analysis, in blocks, at which it was settled; none while it is open.
     pub settled_at: Option<u32>,
-    /// What the ratio of rates is made of, over all valid blocks; not judged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub terms: Option<Terms>,
     /// The ratios of each block that counts, in the order of [`JUDGED`]: what a chart shows behind the estimate.
     pub block_ratios: [Vec<f64>; 2],
 }
@@ -70,30 +67,6 @@ impl Comparison {
     /// Whether it is that of a pair on a workload and load.
     pub(super) fn is_of(&self, server: &str, over: &str, workload: &str, level: Level) -> bool {
         (&*self.server, &*self.over, &*self.workload, self.level) == (server, over, workload, level)
-    }
-}
-
-/// Requests a second are the processors that a server uses, divided by its CPU time for a request. So the ratio of two
-/// rates is the ratio of processors divided by the ratio of CPU times. Paired by block; each interval is right by
-/// itself with 95 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Terms {
-    /// Ratio of successful requests a second.
-    pub rate: Estimate,
-    /// Ratio of processors used.
-    pub cores: Estimate,
-    /// Ratio of server CPU time for a request.
-    pub cpu: Estimate,
-}
-
-impl Terms {
-    /// From the samples of two servers. `None` where no block has both.
-    pub fn new(a: &Samples<'_>, b: &Samples<'_>) -> Option<Self> {
-        Some(Self {
-            rate: ratio(Figure::RequestsPerSecond, a, b)?,
-            cores: ratio(Figure::ServerCores, a, b)?,
-            cpu: ratio(Figure::CpuUsPerRequest, a, b)?,
-        })
     }
 }
 
@@ -320,7 +293,6 @@ impl Pair {
             run_again: blocks.run_again.len() as u32,
             with_invalid: self.with_invalid(observed),
             settled_at: decision.settled_at,
-            terms: Terms::new(&a, &b),
             block_ratios: [ratios(0), ratios(1)],
         })
     }

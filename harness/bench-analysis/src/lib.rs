@@ -6,7 +6,6 @@ pub mod block_counts;
 mod caveats;
 pub mod ceilings;
 mod cell;
-mod client_bound;
 mod comparison;
 mod diagnosed;
 pub mod diagnosis;
@@ -29,7 +28,7 @@ pub mod views;
 
 pub use caveats::{Mark, NEAR_CEILING};
 pub use cell::Cell;
-pub use comparison::{Comparison, Comparisons, JUDGED, Terms, demand};
+pub use comparison::{Comparison, Comparisons, JUDGED, demand};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
 pub use invalid_trials::{FailedTrial, InvalidTrial, Uncounted};
 pub use latency::LatencyMoment;

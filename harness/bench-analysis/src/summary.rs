@@ -160,7 +160,7 @@ fn bound<'a>(
     Some(Bound { rule: rule.clone(), workload: workload.to_owned(), level, found, holds })
 }
 
-/// Works the summary out, except causes, remedies and layers, which need more than the observations. `levels` are those
+/// Works the summary out, except causes and remedies, which need more than the observations. `levels` are those
 /// of the plan, which may be fewer than the campaign's.
 pub fn summarize(
     campaign: &Campaign,

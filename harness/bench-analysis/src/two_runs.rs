@@ -6,6 +6,8 @@ use std::fmt::Display;
 
 use anyhow::{Result, ensure};
 
+use serde::Serialize;
+
 use super::observed::{Observed, Samples};
 use super::summary::{Summary, summarize};
 use bench_model::config::Placement;
@@ -31,7 +33,7 @@ pub struct Measured {
 }
 
 /// Something of each of the two runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Both<T> {
     /// Of the first run.
     pub before: T,

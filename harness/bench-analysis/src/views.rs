@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::caveats::Mark;
 use super::ceilings::holds;
 use super::cell::Cell;
 use super::comparison::ratio_of;
@@ -19,7 +20,7 @@ use bench_model::figure::Figure;
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::Plan;
 use bench_stats::Estimate;
-use located::{Located, Place, located, varied};
+use located::{Located, Place, locate, located, varied};
 
 /// The fewest points that a line is fitted through.
 const LEAST_POINTS: usize = 3;
@@ -89,6 +90,9 @@ pub struct Point {
     pub failed_requests: u64,
     /// Valid trials.
     pub trials: usize,
+    /// What to distrust.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
     /// Trials that held their rate, by the rule by which load tools are judged; only in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<usize>,
@@ -108,6 +112,17 @@ pub fn shown(plan: &Plan, cells: &[Cell], observations: &[Observation]) -> Resul
     let views = campaign.views.iter().chain(&suggested);
     let observed = Observed::new(observations);
     views.map(|view| show(plan, view, &located, &observed)).collect()
+}
+
+/// The views that every run has: all of its cells, the ceiling's too, with the figures that some of them have.
+///
+/// # Errors
+/// Never: they name no axis that a campaign may lack.
+pub fn of_all_cells(plan: &Plan, cells: &[Cell], observations: &[Observation]) -> Result<Vec<Shown>> {
+    let located: Vec<Located<'_>> = cells.iter().map(|cell| locate(plan, cell)).collect();
+    let observed = Observed::new(observations);
+    let views = suggested::of_all_cells(plan, cells);
+    views.iter().map(|view| show(plan, view, &located, &observed)).collect()
 }
 
 fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Shown> {
@@ -237,6 +252,7 @@ impl Context<'_> {
             bound,
             failed_requests: cell.failed_requests.values().sum(),
             trials: cell.completed,
+            marks: cell.marks.clone(),
             held: cell.level.rate.map(|_| samples.values().filter(|sample| holds(&sample.load)).count()),
         };
         (order, point)
@@ -248,7 +264,7 @@ impl Context<'_> {
 
     fn estimate(&self, cell: &Cell, samples: &Samples<'_>, figure: Figure) -> Option<Estimate> {
         match &self.view.method {
-            None => cell.figure(figure),
+            None => cell.figure(figure).filter(|_| is_known(cell, figure)),
             Some(_) => median_of(samples.values().filter_map(|sample| self.value(cell, sample, figure))),
         }
     }
@@ -325,6 +341,11 @@ impl Context<'_> {
         let line = FittedLine::new(&blocks);
         (line.points.len() >= LEAST_POINTS).then_some(line)
     }
+}
+
+/// Whether a cell's tool tells a latency: in an open loop it counts from when a request was due.
+fn is_known(cell: &Cell, figure: Figure) -> bool {
+    cell.level.rate.is_none() || cell.level.tool.can().tells_when_due || !figure.is_latency()
 }
 
 /// The least and the most of some values.

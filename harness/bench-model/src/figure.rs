@@ -123,6 +123,10 @@ figures! {
     BusiestClientCores = "processors of the load tool at its busiest", Number;
     /// Part of the periods of the server's `cpu_quota` in which it was used up, from 0 to 1.
     ThrottledShare = "share of periods without processor time left", Share;
+    /// The share of its processors that the busiest of several load hosts used, from 0 to 1.
+    BusiestHost = "share of the busiest load host", Share;
+    /// How long after the start time the last of several load hosts began, in microseconds.
+    LatestHostUs = "latest start of a load host", Us;
 }
 
 impl Figure {

@@ -1,7 +1,7 @@
 //! What of the answers under load was not compared with the right ones, for a first screen.
 
 use super::Run;
-use super::format::{bullets, count, list, significant};
+use super::format::{count, list, significant};
 use bench_analysis::Cell;
 use bench_model::figure::Figure;
 use bench_model::load::LoadTool;
@@ -12,9 +12,8 @@ const UNSEEN: f64 = 3.0;
 
 /// A line for each workload whose answers were not all compared; empty where all were, and for servers that count their
 /// own errors and are loaded by a tool that reads no answer.
-pub(super) fn headline(run: &Run) -> String {
-    let lines = bullets(run.measured_workloads().filter_map(|workload| line(run, workload)));
-    if lines.is_empty() { lines } else { lines + "\n" }
+pub(super) fn lines(run: &Run) -> Vec<String> {
+    run.measured_workloads().filter_map(|workload| line(run, workload)).collect()
 }
 
 fn line(run: &Run, workload: &Workload) -> Option<String> {

@@ -61,37 +61,59 @@ impl<T> Columns<T> {
 
     /// As it stands in a page.
     pub fn markdown(&self) -> String {
-        let lines = || std::iter::once(&self.headers).chain(self.rows.iter().map(|(_, cells)| cells));
-        let width = |column: usize| {
-            let cells = lines().map(|cells| cells[column].chars().count());
-            cells.max().unwrap_or(0).clamp(3, WIDEST)
-        };
-        let widths: Vec<usize> = (0..self.headers.len()).map(width).collect();
-        let is_last = |column: usize| column + 1 == widths.len() && !self.numbers_last;
+        let is_last = |column: usize| column + 1 == self.headers.len() && !self.numbers_last;
         let is_text = |column: usize| column < self.text_columns || is_last(column);
-        let rule = |(column, width): (usize, &usize)| {
-            if is_text(column) { "-".repeat(*width) } else { format!("{}:", "-".repeat(width - 1)) }
-        };
-        let rule = widths.iter().enumerate().map(rule).collect();
-        let mut out = String::new();
-        for line in lines().take(1).chain([&rule]).chain(lines().skip(1)) {
-            for ((column, cell), width) in line.iter().enumerate().zip(&widths) {
-                // Not by a format's width, which panics above 65,535.
-                let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
-                let parts = if is_text(column) { [cell, blanks.as_str()] } else { [blanks.as_str(), cell] };
-                out.push_str("| ");
-                out.extend(parts);
-                out.push(' ');
-            }
-            out.push_str("|\n");
-        }
-        out
+        let rule = (0..self.headers.len()).map(|column| if is_text(column) { "-" } else { "-:" }.to_owned());
+        let rows = self.rows.iter().map(|(_, cells)| cells.clone());
+        let lines: Vec<Vec<String>> =
+            [self.headers.clone(), rule.collect()].into_iter().chain(rows).collect();
+        lined_up(&lines)
     }
 
     /// A text with the table in it; nothing where it has no row.
     pub fn within(self, text: impl FnOnce(String) -> String) -> String {
         if self.rows.is_empty() { String::new() } else { text(self.markdown()) }
     }
+}
+
+/// A table in Markdown whose cells are filled up; nothing where it has no row.
+pub fn aligned(table: &str) -> String {
+    let lines: Vec<Vec<String>> = table.lines().filter(|line| line.starts_with('|')).map(cells).collect();
+    if lines.len() > 2 { lined_up(&lines) } else { String::new() }
+}
+
+/// The cells of a table's line, between its bars.
+fn cells(line: &str) -> Vec<String> {
+    let inner = line.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\0");
+    inner.split('|').map(|cell| cell.trim().replace('\0', "\\|")).collect()
+}
+
+/// The lines of a table, filled up: a header, a rule that says what is set right (`-:`), and rows.
+fn lined_up(lines: &[Vec<String>]) -> String {
+    let is_right: Vec<bool> = lines[1].iter().map(|rule| rule.ends_with(':')).collect();
+    let cell = |line: &Vec<String>, column: usize| line.get(column).cloned().unwrap_or_default();
+    let width = |column: usize| {
+        let widths = lines.iter().map(|line| cell(line, column).chars().count());
+        widths.max().unwrap_or(0).clamp(3, WIDEST)
+    };
+    let widths: Vec<usize> = (0..is_right.len()).map(width).collect();
+    let mut out = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        for (column, (width, is_right)) in widths.iter().zip(&is_right).enumerate() {
+            let cell = match (number, is_right) {
+                (1, true) => format!("{}:", "-".repeat(width - 1)),
+                (1, false) => "-".repeat(*width),
+                _ => cell(line, column),
+            };
+            // Not by a format's width, which panics above 65,535.
+            let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
+            out += "| ";
+            out.extend(if *is_right { [blanks, cell] } else { [cell, blanks] });
+            out.push(' ');
+        }
+        out.push_str("|\n");
+    }
+    out
 }
 
 impl Columns<Vec<String>> {

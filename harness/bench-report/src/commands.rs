@@ -1,7 +1,7 @@
 //! The commands that make a figure again by hand.
 
+use super::Run;
 use super::format::{joined, known, shell};
-use super::{Run, already_running};
 use bench_model::config::{Campaign, Placement, Server, Stages};
 use bench_model::load::toolchain::Source;
 use bench_model::load::{Level, Load, LoadTool};
@@ -76,22 +76,6 @@ pub fn loaded_alike(run: &Run) -> Vec<(String, Option<&Server>)> {
         return vec![(String::new(), None)];
     }
     servers.iter().map(|server| (format!(", {}", server.name), Some(server))).collect()
-}
-
-/// How a run's loads are made again by hand: its servers' commands, what to do with them, and the loads' commands, each
-/// with what it is.
-pub fn two_terminals(
-    run: &Run,
-    servers: &str,
-    load: &str,
-    commands: impl Iterator<Item = (String, String)>,
-) -> String {
-    let commands: String = commands.map(|(what, command)| format!("# {what}\n{command}\n")).collect();
-    format!(
-        "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\n{load}\n\n\
-         ```sh\n{commands}```\n\nThe whole run: `{}`.\n",
-        run.conditions.command
-    )
 }
 
 /// The command that puts the campaign's closed loop on a server; of a mix, what it sends, for which its load tool has
@@ -175,7 +159,7 @@ fn piped(commands: &[Vec<String>]) -> String {
 
 /// Where the commands send their load: to the run's server, where it has one that runs already.
 fn url(run: &Run, server: Option<&Server>) -> String {
-    if let Some((_, at)) = already_running::alone(run) {
+    if let Some((_, at)) = run.alone() {
         return at.url.clone();
     }
     server.map_or_else(|| Target::http(ADDRS.0), |server| at(run, server, ADDRS)).url()

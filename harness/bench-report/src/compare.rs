@@ -1,17 +1,19 @@
-//! Two runs side by side: what differs between them, the ratios, and how far these can be believed. Works
-//! nothing out but words; the numbers are [`bench_analysis::two_runs`]'s.
+//! Two runs side by side: what differs between them, the ratios, and how far these can be believed. The
+//! numbers are [`bench_analysis::two_runs`]'s, the words in `templates/compare.md.jinja`.
 
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use minijinja::{Value, context};
 
-use super::columns::Columns;
-use super::differences::{self, warnings};
-use super::format::{count, known, list, ratio};
-use super::headline::{meanings, with_marks};
-use super::open_loop::disturbed;
-use bench_analysis::Mark;
+use super::differences::differences;
+use super::faults;
+use super::format::{count, joined, list};
+use super::headline::{disturbed, meanings};
+use super::templates::{data, fill};
 use bench_analysis::two_runs::{Between, Both, Change, FIGURES, Measured};
+use bench_analysis::{Mark, Summary};
+use bench_model::config::Server;
 use bench_model::results::RunFolder;
 
 /// Reads a run with all its observations.
@@ -28,42 +30,59 @@ pub fn load(folder: &RunFolder) -> Result<Measured> {
 }
 
 /// The whole comparison.
-pub fn markdown(runs: Both<&Measured>, between: &Between) -> String {
-    let Both { before, after } = runs.map(|run| &run.name);
-    let warnings = warnings(runs, between).into_iter();
-    let warnings = warnings.map(|warning| format!("> **Warning:** {warning}.\n\n"));
-    let unshared = [("before", before, &between.unshared.before), ("after", after, &between.unshared.after)];
-    let unshared = unshared.into_iter().filter(|(.., what)| !what.is_empty());
-    let unshared = unshared
-        .map(|(when, name, what)| format!("Only {when} ({name}), and so not compared: {}.\n\n", list(what)));
-    format!(
-        "# {after} after {before}\n\nBefore: {before}. After: {after}. Every ratio is after over before.\n\n\
-         {}## What differs\n\n{}\n{}{}{}",
-        warnings.collect::<String>(),
-        differences::table(runs),
-        unshared.collect::<String>(),
-        ratios(between),
-        how_to_read(between)
+///
+/// # Errors
+/// A template asks for what it does not get.
+pub fn markdown(runs: Both<&Measured>, between: &Between) -> Result<String> {
+    let Both { before, after } = runs.map(|run| &*run.name);
+    let common = runs
+        .after
+        .plan
+        .servers
+        .iter()
+        .filter(|server| runs.before.plan.servers.iter().any(|earlier| earlier.name == server.name));
+    // A commit of this repository says nothing of a program that is not built from it.
+    let is_ours = |server: &&Server| !server.build.is_empty() && server.running_at().is_none();
+    let commits = runs.map(|run| run.conditions.host.commit.as_ref().filter(|commit| !commit.ends_with('+')));
+    let change = |change: &Change| {
+        context! {
+            workload => &*change.workload,
+            server => &*change.server,
+            load => count(change.level.amount().into()) + disturbed(change.level),
+            ratios => data(change.ratios),
+            marks => joined(marks(between, change).iter().map(|mark| mark.letter()), " "),
+            blocks => data(change.blocks),
+        }
+    };
+    let all: BTreeSet<Mark> = between.changes.iter().flat_map(|change| marks(between, change)).collect();
+    fill(
+        "compare",
+        context! {
+            before,
+            after,
+            differences => data(differences(runs)),
+            runs => [
+                run("before", runs.before, &between.summaries.before, &between.unshared.before)?,
+                run("after", runs.after, &between.summaries.after, &between.unshared.after)?,
+            ],
+            others => list(common.filter(|server| !is_ours(server)).map(Server::label)),
+            is_one_commit => commits.before.is_some() && commits.before == commits.after,
+            unit => between.changes.first().map_or("connections", |change| change.level.unit()),
+            figures => FIGURES.iter().map(|figure| figure.described().0).collect::<Vec<_>>(),
+            changes => between.changes.iter().map(change).collect::<Vec<Value>>(),
+            marks => meanings(all),
+            invalid => data(between.invalid_trials),
+        },
     )
 }
 
-fn ratios(between: &Between) -> String {
-    let all: BTreeSet<Mark> = between.changes.iter().flat_map(|change| marks(between, change)).collect();
-    let end = if all.is_empty() { "" } else { "\n" };
-    let unit = between.changes.first().map_or("connections", |change| change.level.unit());
-    let figures = FIGURES.iter().enumerate().map(|(place, figure)| (figure.described().0, place));
-    let table = Columns::of(2, &between.changes)
-        .column("workload", |change| &change.workload)
-        .column("server", |change| &change.server)
-        .column(unit, |change| count(change.level.amount().into()) + disturbed(change.level))
-        .columns(figures, |change, place| {
-            let shown = known(change.ratios[*place], "not measured", ratio);
-            if *place == 0 { with_marks(shown, &marks(between, change)) } else { shown }
-        })
-        .column("blocks before, after", |change| {
-            format!("{}, {}", change.blocks.before, change.blocks.after)
-        });
-    format!("## After over before\n\n{}\n{}{end}", table.markdown(), meanings(all))
+/// One of the two runs: what must be known of it before any ratio is believed.
+fn run(when: &str, run: &Measured, summary: &Summary, unshared: &[String]) -> Result<Value> {
+    let faults = summary.faults.iter().map(|fault| faults::words(&fault.server, fault));
+    let faults = faults.collect::<Result<Vec<String>>>()?;
+    let changed = run.conditions.host.commit.as_ref().filter(|commit| commit.ends_with('+'));
+    let Summary { observed, left, .. } = summary;
+    Ok(context! { when, name => &*run.name, observed, left, changed, faults, unshared => list(unshared) })
 }
 
 /// What to distrust in a cell of either run.
@@ -72,17 +91,4 @@ fn marks(between: &Between, change: &Change) -> Vec<Mark> {
     let cells = [before, after].map(|of| of.cell(&change.server, &change.workload, change.level));
     let marks: BTreeSet<Mark> = cells.into_iter().flatten().flat_map(|cell| cell.marks.clone()).collect();
     marks.into_iter().collect()
-}
-
-fn how_to_read(between: &Between) -> String {
-    let Both { before, after } = between.invalid_trials;
-    format!(
-        "## How to read this\n\nEach ratio is the Hodges-Lehmann shift of the logarithms with the interval of Mann and \
-         Whitney, right by itself with 95 %; of twenty that did not change one excludes 1. Trials from which the \
-         hypervisor or the control group took time are left out: {before} before, {after} after.\n\n\
-         **A ratio of two runs may be the machine's.** Their blocks can't be paired, and the intervals do not know of \
-         what lies between the runs: a machine that was slower in that hour shows as servers that are slower. A change \
-         that all servers share, the ceiling among them, is the machine. To compare two versions, measure them in the \
-         same blocks: `just gate --base-rev REV`, or one campaign that holds both as servers.\n"
-    )
 }

@@ -1,14 +1,12 @@
-//! What differs between two runs beyond their figures, and which of it must be known before a figure is believed.
+//! What differs between two runs beyond their figures, and which of it may move figures by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::columns::Columns;
-use super::faults;
-use super::format::{available, known, list};
-use bench_analysis::two_runs::{Between, Both, Measured};
-use bench_model::config::Server;
+use super::format::{available, known};
+use bench_analysis::two_runs::{Both, Measured};
 use bench_model::plan::layouts;
 
 /// What can't move figures by itself.
@@ -26,64 +24,17 @@ const LIGHT: [&str; 10] = [
 ];
 
 /// Something that differs between two runs.
-struct Difference {
+#[derive(Serialize)]
+pub(super) struct Difference {
     what: String,
+    #[serde(flatten)]
     values: Both<String>,
     /// Whether it may move figures by itself.
     weighs: bool,
 }
 
-/// What must be known before any ratio is believed; each without its full stop.
-pub(super) fn warnings(runs: Both<&Measured>, between: &Between) -> Vec<String> {
-    let differing = differences(runs).into_iter().filter(|difference| difference.weighs);
-    let differing = differing.map(|Difference { what, values, .. }| {
-        format!("another {what}: {} before, {} after", values.before, values.after)
-    });
-    let mut out: Vec<String> = differing.collect();
-    let states =
-        [("before", runs.before, &between.summaries.before), ("after", runs.after, &between.summaries.after)];
-    for (when, run, summary) in states {
-        let run_is = format!("{} ({when})", run.name);
-        let commit = run.conditions.host.commit.as_ref().filter(|commit| commit.ends_with('+'));
-        let (observed, left) = (summary.observed, summary.left);
-        let found = [
-            (left > 0).then(|| {
-                format!(" is incomplete: {observed} trials have run, at least {left} are still needed")
-            }),
-            commit.map(|commit| format!(": files had changed since commit {commit}; it measured no commit")),
-        ];
-        out.extend(found.into_iter().flatten().map(|found| run_is.clone() + &found));
-        let faults = summary.faults.iter().map(|fault| faults::words(&fault.server, fault));
-        out.extend(faults.map(|fault| format!("{run_is}: {fault}")));
-    }
-    let commits = runs.map(|run| run.conditions.host.commit.as_ref().filter(|commit| !commit.ends_with('+')));
-    let common = || {
-        let is_common =
-            |server: &&Server| runs.before.plan.servers.iter().any(|earlier| earlier.name == server.name);
-        runs.after.plan.servers.iter().filter(is_common)
-    };
-    // A commit of this repository says nothing of a program that is not built from it.
-    let is_ours = |server: &Server| !server.build.is_empty() && server.running_at().is_none();
-    let others = list(common().filter(|server| !is_ours(server)).map(Server::label));
-    if !others.is_empty() {
-        out.push(format!("whether the code of {others} is the same in both runs is not known"));
-    } else if commits.before.is_some() && commits.before == commits.after {
-        out.push("both runs measured the same commit, so what differs is not the servers' code".to_owned());
-    }
-    out
-}
-
-/// What is not the same, as a table.
-pub(super) fn table(runs: Both<&Measured>) -> String {
-    let table = Columns::of(3, differences(runs))
-        .column("what", |it| it.what.clone())
-        .column("before", |it| it.values.before.clone())
-        .column("after", |it| it.values.after.clone());
-    table.column("may move figures by itself", |it| if it.weighs { "**yes**" } else { "" }).markdown()
-}
-
 /// What is not the same, and the commit always.
-fn differences(runs: Both<&Measured>) -> Vec<Difference> {
+pub(super) fn differences(runs: Both<&Measured>) -> Vec<Difference> {
     let Both { before, after } = runs.map(|run| facts(run));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let of = |what: &String| {

@@ -2,6 +2,7 @@
 
 pub use bench_model::load::at;
 
+use bench_model::figure::{Figure, Unit};
 use bench_model::load::Level;
 use bench_stats::Estimate;
 
@@ -17,6 +18,18 @@ pub fn time_ms(ms: u64) -> String {
 /// A load as a sentence has it: `500 connections`, `2,000 requests/s`.
 pub fn load(level: Level) -> String {
     format!("{} {}", thousands(level.amount().into()), level.unit_of(level.amount()))
+}
+
+/// How a figure is written.
+pub fn writer(figure: Figure) -> fn(f64) -> String {
+    match (figure, figure.described().1) {
+        (Figure::RequestsPerSecond | Figure::AchievedRate, _) => thousands,
+        (Figure::Requests | Figure::LeftRequests, _) => thousands,
+        (_, Unit::Us) => time_us,
+        (_, Unit::Bytes) => bytes,
+        (_, Unit::Share) => percent,
+        (_, Unit::Number) => significant,
+    }
 }
 
 /// A value, or what stands in place of one that is not known.
@@ -94,10 +107,6 @@ pub fn ratio(ratio: Estimate) -> String {
     };
     estimate(ratio, |value| format!("{value:.decimals$}"))
 }
-
-/// Why a ratio is not the quotient of the figures that stand next to it.
-pub const PAIRED_RATIOS: &str = "Ratios are medians of per-block ratios (Hodges-Lehmann), so they differ from the \
-    quotient of the two servers' figures.";
 
 /// Whose failure a request is that was never sent. `docs/METHODOLOGY.md` says the same.
 pub const NEVER_SENT: &str = "A request that was due and never sent is a failure where the server held all \

@@ -3,7 +3,6 @@
 //! Made from a results folder alone, on any machine, with no load tool and no server.
 
 pub mod all_runs;
-mod already_running;
 mod answer;
 mod causes;
 mod charts;
@@ -11,35 +10,37 @@ mod checked;
 mod columns;
 mod commands;
 pub mod compare;
+mod conditions;
 mod differences;
-mod duets;
 pub mod export;
 mod faults;
 mod format;
 mod headline;
 pub mod html;
 pub mod instructions;
-mod invalid_trials;
 pub mod moves;
-mod network;
-mod open_loop;
 pub mod pages;
 mod reference;
+mod repeat;
 mod search;
 mod sections;
-mod tables;
+mod templates;
+mod verdicts;
 mod views;
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
+use jiff::SignedDuration;
 use serde::Serialize;
 
 use bench_analysis::ceilings::{Ceiling, ceilings as ceilings_of};
 use bench_analysis::faults::{self as all_faults, Kind};
 use bench_analysis::{
-    Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Summary, diagnosed, summarize,
-    without_valid_trial,
+    Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Summary, diagnosed, summarize, valid,
+    views::Shown, without_valid_trial,
 };
-use bench_model::config::Server;
+use bench_model::config::{RunningAt, Server};
 use bench_model::plan::Plan;
 use bench_model::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SEARCH, SUMMARY, pretty};
 use bench_model::workload::Workload;
@@ -66,6 +67,12 @@ pub struct Run {
     pub ceilings: Vec<Ceiling>,
     /// What its search was measured with and on, where it has begun.
     pub searched_on: Option<Conditions>,
+    /// All cells: rate, latency, and what was used.
+    figures: Vec<Shown>,
+    /// What each of several load hosts is.
+    hosts: BTreeSet<String>,
+    /// How long it took; none where that is not known.
+    took: Option<SignedDuration>,
 }
 
 impl Run {
@@ -99,14 +106,31 @@ impl Run {
             summary.faults.extend(without_valid_trial(&duets.plan, &duets.summary));
         }
         all_faults::rank(&mut summary.faults);
-        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on })
+        let figures = bench_analysis::views::of_all_cells(&plan, &summary.cells, &observations)?;
+        let hosts = observations.iter().filter_map(valid).flat_map(|sample| &sample.load.details.hosts);
+        let hosts = hosts.map(|host| format!("{} ({}): {}", host.rank, host.name, host.kind)).collect();
+        let inner = [DUETS, SEARCH].into_iter().filter_map(|name| folder.inside(name));
+        let inner = inner.map(|inner| inner.observations()).collect::<Result<Vec<_>>>()?;
+        let all = observations.iter().chain(inner.iter().flatten());
+        let took = conditions::took(&conditions.started_at, all).filter(|_| conditions.resumed.is_empty());
+        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, figures, hosts, took })
     }
 
     /// A run of which nothing has been measured.
     fn not_begun(folder: &RunFolder, plan: Plan, conditions: &Conditions) -> Self {
         let summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &[]);
-        let (name, conditions, ceilings) = (folder.name(), conditions.clone(), Vec::new());
-        Self { name, conditions, plan, summary, duets: None, ceilings, searched_on: None }
+        Self {
+            name: folder.name(),
+            plan,
+            conditions: conditions.clone(),
+            summary,
+            duets: None,
+            ceilings: Vec::new(),
+            searched_on: None,
+            figures: Vec::new(),
+            hosts: BTreeSet::new(),
+            took: None,
+        }
     }
 
     /// Whether it is a gate's, of servers against themselves at a commit.
@@ -151,25 +175,38 @@ impl Run {
 
     /// Faults of which a run has not shown what it is for: wrong answers, services that ended, trials that are missing.
     /// One line each.
-    pub fn grave_faults(&self) -> Vec<String> {
-        faults::grave(self).collect()
+    ///
+    /// # Errors
+    /// A template asks for what it does not get.
+    pub fn grave_faults(&self) -> Result<Vec<String>> {
+        self.faults_in_words(|kind| kind.is_grave())
     }
 
     /// Why the run is not all that it should be although it went to its end: its grave faults, searches without an
     /// answer, and bounds that do not hold, one line each.
-    pub fn shortcomings(&self) -> Vec<String> {
+    ///
+    /// # Errors
+    /// As [`Self::grave_faults`].
+    pub fn shortcomings(&self) -> Result<Vec<String>> {
         let missed = self.summary.bounds.iter().filter(|bound| !bound.holds).map(|bound| {
             let (rule, workload) = (&bound.rule, &bound.workload);
             format!("{}, {workload}: not shown to be {}", rule.of(&|name| name.to_owned()), rule.words())
         });
-        faults::grave(self).chain(self.searches_given_up()).chain(missed).collect()
+        Ok(self.grave_faults()?.into_iter().chain(self.searches_given_up()).chain(missed).collect())
     }
 
     /// What the headline is to show and has no valid trial of, because the machine spoiled them all: one line each. It
     /// is no shortcoming of the servers, which answered.
-    pub fn without_valid_trial(&self) -> Vec<String> {
-        let spoiled = self.summary.faults.iter().filter(|fault| fault.kind == Kind::NoValidTrial);
-        spoiled.map(|fault| faults::words(self.label(&fault.server), fault)).collect()
+    ///
+    /// # Errors
+    /// As [`Self::grave_faults`].
+    pub fn without_valid_trial(&self) -> Result<Vec<String>> {
+        self.faults_in_words(|kind| *kind == Kind::NoValidTrial)
+    }
+
+    fn faults_in_words(&self, is_meant: impl Fn(&Kind) -> bool) -> Result<Vec<String>> {
+        let faults = self.summary.faults.iter().filter(|fault| is_meant(&fault.kind));
+        faults.map(|fault| faults::words(self.label(&fault.server), fault)).collect()
     }
 
     /// Trials that were measured and count nowhere, in the sweep and in the runs inside it.
@@ -185,6 +222,12 @@ impl Run {
     /// Trials that have an observation.
     pub fn observed(&self) -> usize {
         self.parts().map(|part| part.summary.observed).sum()
+    }
+
+    /// Its server, where it has one alone that ran already.
+    fn alone(&self) -> Option<(&Server, &RunningAt)> {
+        let [server] = self.plan.servers.as_slice() else { return None };
+        Some((server, server.running_at()?))
     }
 
     /// The workloads whose figures it shows; others are background loads.
@@ -231,7 +274,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     write_text(folder, &run, &drawn)?;
     html::write(
         folder,
-        &bench_system::foreign_text::escaped_lines(&sections::markdown(&run, false)),
+        &bench_system::foreign_text::escaped_lines(&sections::markdown(&run, false)?),
         &drawn,
     )?;
     Ok(run)
@@ -251,7 +294,7 @@ pub fn write_brief(folder: &RunFolder) -> Result<()> {
 
 /// Writes the text of a report, brief where the run is packed, and its charts, whose files it gives.
 fn write_text<'a>(folder: &RunFolder, run: &Run, drawn: &'a [Drawn]) -> Result<Vec<&'a str>> {
-    let text = sections::markdown(run, folder.is_packed());
+    let text = sections::markdown(run, folder.is_packed())?;
     let text = bench_system::foreign_text::escaped_lines(&text);
     let mut shown = Vec::new();
     for (file, chart) in drawn.iter().filter(|(file, _)| text.contains(&format!("({file})"))) {
@@ -274,8 +317,7 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Vec<Drawn> {
-    let pictures = charts::run::pictures(run).into_iter().chain(answer::chart(run));
-    let pictures = pictures.chain(views::pictures(run));
+    let pictures = views::pictures(run).chain(answer::chart(run));
     let search = charts::search::chart(run).map(|chart| ("search.svg".to_owned(), chart));
     pictures.map(|picture| (picture.file, picture.chart)).chain(search).collect()
 }

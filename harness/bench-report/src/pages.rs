@@ -69,8 +69,9 @@ impl Sources {
             let run = Run::load(&folder)?;
             let Conditions { command, host, .. } = &run.conditions;
             let from = format!("`{command}` on {} cores of {}", host.cores, host.processor_name());
-            let shown =
-                Shown { headline: headline(&run), report: crate::markdown(&run, false), from, folder };
+            // A block ends with where it is from, so that the line on it would say that twice.
+            let headline = headline(&run)?.replace(&crate::conditions::line(&run)?, "");
+            let shown = Shown { headline, report: crate::markdown(&run, false)?, from, folder };
             self.read.insert(campaign.to_owned(), shown);
         }
         self.read.get(campaign).context("it was read")

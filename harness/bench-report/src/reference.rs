@@ -1,11 +1,16 @@
 //! Where servers answer otherwise than their reference, of workloads that count it: a differential test.
 
+use minijinja::{Value, context};
+use serde::Serialize;
+
 use super::Run;
 use super::columns::Columns;
-use super::format::{bullets, count, counted, joined, known};
+use super::format::{count, joined, known};
+use super::templates::data;
 use bench_model::observation::Differences;
 
 /// What a server's answers to a workload were compared with, and what came of it.
+#[derive(Serialize)]
 struct Compared<'a> {
     server: &'a str,
     workload: &'a str,
@@ -34,22 +39,12 @@ pub(super) fn is_counted(run: &Run) -> bool {
 }
 
 /// How many answers differ, one line for each server and workload; empty where none are counted.
-pub(super) fn headline(run: &Run) -> String {
-    let lines = bullets(compared(run).map(|of| {
-        let Differences { compared, differing, places } = &of.differences;
-        let differ = match differing {
-            0 => "none differs".to_owned(),
-            some => format!("{} differ, at {}", count(*some), counted(places.len() as u64, "place")),
-        };
-        format!(
-            "**{}**, {}: of {} answers, compared with those of {}, {differ}.",
-            of.server,
-            of.workload,
-            count(*compared),
-            of.references
-        )
-    }));
-    if lines.is_empty() { lines } else { lines + "\n" }
+pub(super) fn headline(run: &Run) -> Vec<Value> {
+    let line = |of: Compared<'_>| {
+        let places = of.differences.places.len();
+        context! { differing => of.differences.differing, compared => of.differences.compared, places, ..data(of) }
+    };
+    compared(run).map(line).collect()
 }
 
 /// The list of places; empty where no answer differs.

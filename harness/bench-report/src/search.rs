@@ -3,13 +3,11 @@
 
 mod connecting;
 
-use super::already_running::sharing;
 use super::columns::Columns;
 use super::format::{
-    NEVER_SENT, bullets, count, counted, dash, joined, known, list, load, significant, thousands, time_ms,
-    time_us,
+    bullets, count, counted, dash, joined, known, list, load, significant, thousands, time_ms, time_us,
 };
-use super::{Run, causes, commands};
+use super::{Run, causes};
 use bench_analysis::ceilings::Ceiling;
 use bench_analysis::search::{Ending, NotReached, Searches, Shown, Tested, bad_to_fail};
 use bench_analysis::{Diagnosed, NEAR_CEILING, grouped};
@@ -371,49 +369,4 @@ fn outcomes(search: &Shown, at: Tested) -> String {
         held.map(|held| format!("at most {} connections held where not all were", count(held))),
     ];
     list(parts.into_iter().flatten())
-}
-
-/// The commands that send the load of each highest load that holds to a server again.
-pub(super) fn by_hand(run: &Run, summary: &Searches, servers: &str) -> String {
-    let of_level = |level: &ServiceLevel| {
-        let tool = level.tool.name();
-        let counts = match level.tool.can().prints_from_due {
-            true => "Its own report counts from the intended send, too.",
-            false => {
-                "Its own report counts from the send, so it leaves out what a request waited for its turn."
-            }
-        };
-        format!("with `{tool}`, whose path `just tools {tool}` prints. {counts}")
-    };
-    let how = known(summary.search.service_level(), "with bombardier.", of_level);
-    let commands = summary.searches.iter().filter_map(|search| {
-        let (searched, held) = (&search.searched, search.found.holds?.at);
-        let workload = run.measured_workloads().find(|workload| workload.name == searched.workload)?;
-        let level = summary.search.level(held);
-        let command = match level.rate {
-            None => Some(commands::load(run, None, workload, level.connections)),
-            Some(_) => commands::open_load(run, None, workload, level, summary.window_ms),
-        };
-        let command = command.unwrap_or_else(|| "# a mix, drawn as it is sent".to_owned());
-        Some((format!("{} at {}, held by {}", searched.workload, load(level), searched.server), command))
-    });
-    commands::two_terminals(
-        run,
-        servers,
-        &format!("and send it one window of a load that held, {how}"),
-        commands,
-    )
-}
-
-/// What to know before an answer is believed.
-pub(super) fn distrust(run: &Run) -> String {
-    format!(
-        "- {}\n\
-         - {NEVER_SENT}\n\
-         - An answer is no confidence interval: few windows decide a rate. Where a server's highest rate varies from \
-         window to window it may well lie a step too high; where single windows are disturbed, too low \
-         (docs/METHODOLOGY.md has how often, by simulation).\n\
-         - A rate stands for a steady stream of requests; where they come in bursts a server may sustain less.\n",
-        sharing(run)
-    )
 }

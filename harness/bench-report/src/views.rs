@@ -5,18 +5,20 @@ mod headline;
 
 use std::collections::BTreeMap;
 
+use minijinja::{Value, context};
+
 use super::Run;
 use super::charts::{self, Picture};
 use super::columns::Columns;
 use super::format::{
-    bullets, bytes, count, dash, distinct, estimate, known, list, percent, ratio, significant, thousands,
-    time_us,
+    bullets, bytes, count, dash, distinct, estimate, joined, known, list, percent, ratio, significant,
 };
 use bench_analysis::views::{Panel, Point, Series, Shown, behind};
 use bench_model::config::{Along, words_of};
 use bench_model::figure::{Figure, Unit};
 use bench_stats::Estimate;
 
+pub(super) use super::format::writer;
 pub(super) use headline::headline;
 
 /// How an estimate without an interval ends.
@@ -29,18 +31,6 @@ const HELD: &str = "A rate is held where 99 % of its requests were sent and answ
 /// How the lines of a view are fitted.
 const FITTED: &str = "Lines are fitted in each block by relative error; their two numbers are medians over blocks with \
     95 % intervals.";
-
-/// How a figure is written.
-pub(super) fn writer(figure: Figure) -> fn(f64) -> String {
-    match (figure, figure.described().1) {
-        (Figure::RequestsPerSecond | Figure::AchievedRate, _) => thousands,
-        (Figure::Requests | Figure::LeftRequests, _) => thousands,
-        (_, Unit::Us) => time_us,
-        (_, Unit::Bytes) => bytes,
-        (_, Unit::Share) => percent,
-        (_, Unit::Number) => significant,
-    }
-}
 
 /// What a figure is called. Where some server gets batches, rates and CPU count calls.
 fn words(run: &Run, figure: Figure) -> &'static str {
@@ -142,7 +132,8 @@ pub(super) fn sections(run: &Run) -> String {
 
 fn section(run: &Run, number: usize, shown: &Shown) -> String {
     let view = &shown.view;
-    let picture = picture(run, number, shown).map_or_else(String::new, |picture| picture.markdown() + "\n");
+    let picture = picture(run, &format!("view-{}.svg", number + 1), shown)
+        .map_or_else(String::new, |picture| picture.markdown() + "\n");
     let latency = view.method.as_ref().map(|method| {
         let mixes = run.measured_workloads().filter(|workload| workload.is_mix());
         let mixes = mixes.map(|mix| format!(" {} sends: {}.", mix.name, mix.words())).collect::<String>();
@@ -172,7 +163,7 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
     ];
     let notes = bullets(notes.into_iter().flatten());
     let (claims, lines) = (claims::table(run, shown), lines_table(run, shown));
-    format!("## {}\n\n{picture}{claims}{}{lines}\n{}", view.title, table(run, shown), notes)
+    format!("## {}\n\n{picture}{claims}{}{lines}\n{}", view.title, table(run, shown, true), notes)
 }
 
 /// A table of two axes: a row for each figure of a series, and a column for each value of x. Cells hold ratios where
@@ -206,7 +197,8 @@ fn grid(run: &Run, shown: &Shown) -> String {
         .markdown()
 }
 
-fn table(run: &Run, shown: &Shown) -> String {
+/// `has_all_intervals`: those of the first figure alone, where it is false.
+fn table(run: &Run, shown: &Shown, has_all_intervals: bool) -> String {
     let view = &shown.view;
     if view.grid {
         return grid(run, shown);
@@ -215,18 +207,22 @@ fn table(run: &Run, shown: &Shown) -> String {
     let behind = Along::named(&view.x).as_ref().and_then(behind);
     let text_columns = 2 + usize::from(has_panels) + usize::from(behind.is_some());
     // Where no row has an interval, a note says so once.
-    let has_intervals = has_intervals(shown);
+    let has_intervals = has_intervals(shown) && has_all_intervals;
     let written = |text: String| if has_intervals { text } else { text.replace(NO_INTERVAL, "") };
     let mut table = Columns::of(text_columns, each(shown))
         .column_if(has_panels, panels(run, shown), |(panel, ..)| panel.name.clone())
         .column(axis(run, &view.series), |(_, series, _)| series.label.clone())
         .columns(behind.as_ref().map(|of| (axis(run, &of.name()), ())), |(.., point), ()| point.place.clone())
-        .column(axis(run, &view.x), |(.., point)| match (&behind, point.x) {
+        .column(loads(axis(run, &view.x)), |(.., point)| match (&behind, point.x) {
             (Some(_), None) => "-".to_owned(),
             _ => at(shown, point),
         });
     for &figure in &view.figure {
-        let value = |value: &Estimate| written(estimate(*value, writer(figure)));
+        let has_own = has_all_intervals || view.figure.first() == Some(&figure);
+        let value = |value: &Estimate| match has_own {
+            true => written(estimate(*value, writer(figure))),
+            false => writer(figure)(value.value),
+        };
         let signed = |value: &Estimate| written(estimate(*value, |value| signed(figure, value)));
         let over = format!("over {}", in_words(run, &view.over));
         let above = format!("above {}", in_words(run, &view.minus));
@@ -255,6 +251,9 @@ fn table(run: &Run, shown: &Shown) -> String {
         })
         .column(failed, |(.., point)| count(point.failed_requests))
         .column("trials", |(.., point)| count(point.trials as u64))
+        .column_if(points(shown).any(|point| !point.marks.is_empty()), "distrust", |(.., point)| {
+            joined(point.marks.iter().map(|mark| mark.letter()), " ")
+        })
         .markdown()
 }
 
@@ -262,6 +261,11 @@ fn table(run: &Run, shown: &Shown) -> String {
 fn share_held(held: usize, trials: usize) -> String {
     let share = format!("{held} of {trials}");
     if held == trials { share } else { format!("**{share}**") }
+}
+
+/// The name of an axis over its values, which is no figure's.
+fn loads(axis: String) -> String {
+    if axis == "requests/s" { "requested/s".to_owned() } else { axis }
 }
 
 /// Whether any estimate of a view has an interval.
@@ -297,15 +301,44 @@ fn lines_table(run: &Run, shown: &Shown) -> String {
         .within(|table| format!("\n### Lines\n\n{table}"))
 }
 
-/// The charts of all views.
+/// The charts of all views, those of all cells too.
 pub(super) fn pictures(run: &Run) -> impl Iterator<Item = Picture> {
-    run.summary.views.iter().enumerate().filter_map(|(number, shown)| picture(run, number, shown))
+    let views = run.summary.views.iter().enumerate();
+    let views = views.filter_map(|(number, shown)| picture(run, &format!("view-{}.svg", number + 1), shown));
+    run.figures.iter().flat_map(|shown| of_figures(run, shown)).chain(views)
 }
 
-fn picture(run: &Run, number: usize, shown: &Shown) -> Option<Picture> {
+fn picture(run: &Run, file: &str, shown: &Shown) -> Option<Picture> {
     let note = known(shown.view.bound.as_ref(), "", |bound| format!("A thin line is {bound}."));
-    let file = format!("view-{}.svg", number + 1);
     Some(Picture::new(file, &shown.view.title, note, charts::view::chart(run, shown)?))
+}
+
+/// What a template shows of all cells. `brief` leaves charts out where there are others.
+pub(super) fn figures(run: &Run, brief: bool) -> impl Iterator<Item = Value> {
+    let has_others = !run.summary.views.is_empty() || super::answer::of(run).is_some();
+    let shown = run.figures.iter().filter(|shown| points(shown).next().is_some());
+    shown.map(move |shown| {
+        let pictures = of_figures(run, shown);
+        let charts = match brief && has_others && !pictures.is_empty() {
+            true => format!("`just open results/{}` draws the charts.\n", run.name),
+            false => super::format::sections(pictures.iter().map(Picture::markdown)),
+        };
+        let held = if points(shown).any(|point| point.held.is_some()) { HELD } else { "" };
+        context! { title => &*shown.view.title, text => format!("{charts}\n{}\n{held}", table(run, shown, false)) }
+    })
+}
+
+/// The charts of a view of all cells: its own where nothing else is drawn along the loads, latency by percentile, and
+/// what was used through the window.
+fn of_figures(run: &Run, shown: &Shown) -> Vec<Picture> {
+    let has_own = run.summary.views.is_empty() && run.plan.amounts().len() > 1;
+    let file = format!("{}.svg", shown.view.title.to_lowercase().replace(' ', "-"));
+    let own = has_own.then(|| picture(run, &file, shown)).flatten();
+    // Curves are of all rates; this chart is of one.
+    let of = |figure| shown.view.figure.first() == Some(&figure);
+    let by_percentile = (of(Figure::P99Us) && !show_rates(run)).then(|| charts::quantiles(run)).flatten();
+    let through = if of(Figure::CpuUsPerRequest) { charts::resources(run) } else { Vec::new() };
+    own.into_iter().chain(by_percentile).chain(through).collect()
 }
 
 /// Whether what an axis or a figure counts is bytes.

@@ -34,7 +34,8 @@ pub(super) fn located<'a>(plan: &'a Plan, cells: &'a [Cell]) -> Vec<Located<'a>>
     cells.iter().filter(is_own).map(|cell| locate(plan, cell)).collect()
 }
 
-fn locate<'a>(plan: &'a Plan, cell: &'a Cell) -> Located<'a> {
+/// A cell with its coordinates.
+pub(super) fn locate<'a>(plan: &'a Plan, cell: &'a Cell) -> Located<'a> {
     let campaign = &plan.campaign;
     let mut places = BTreeMap::new();
     let named = |names: Vec<&str>, own: &str| names.iter().position(|name| *name == own).unwrap_or(0) as f64;

@@ -2,10 +2,44 @@
 
 use std::collections::BTreeSet;
 
+use super::super::cell::Cell;
 use super::located::{Located, varied};
 use bench_model::config::{Along, Fit, View};
 use bench_model::figure::Figure;
 use bench_model::plan::Plan;
+
+const RATE: &str = "Rate";
+const RATES: &[Figure] = &[
+    Figure::RequestsPerSecond,
+    Figure::AchievedRate,
+    Figure::AnswerBytes,
+    Figure::EstablishedConnections,
+    Figure::ActiveConnections,
+    Figure::Stalls,
+    Figure::RoundTripUs,
+];
+const LATENCY: &str = "Latency";
+const LATENCIES: &[Figure] = &[
+    Figure::P99Us,
+    Figure::P50Us,
+    Figure::P999Us,
+    Figure::MaxUs,
+    Figure::P99FromSendUs,
+    Figure::SendLagP99Us,
+];
+const USED: &str = "CPU and memory";
+const RESOURCES: &[Figure] = &[
+    Figure::CpuUsPerRequest,
+    Figure::SystemShare,
+    Figure::ServerCores,
+    Figure::ClientCores,
+    Figure::PeakMemoryBytes,
+    Figure::ConnectionMemoryBytes,
+    Figure::FirstHalfCpuRatio,
+    Figure::SegmentsSentAgain,
+    Figure::BusiestHost,
+    Figure::LatestHostUs,
+];
 
 /// The fewest rates that make a curve by itself.
 const LEAST_RATES: usize = 4;
@@ -20,6 +54,24 @@ pub(super) fn suggested(plan: &Plan, all: &[Located<'_>]) -> Vec<View> {
         true => Vec::new(),
         false => along_the_longest(all),
     }
+}
+
+/// Views of all cells, of what they are asked at most: rate, latency, and what was used. Each has the figures that some
+/// cell has.
+pub(super) fn of_all_cells(plan: &Plan, cells: &[Cell]) -> Vec<View> {
+    let has = |figure: &Figure| cells.iter().any(|cell| cell.figure(*figure).is_some());
+    let load = Along::Load.name();
+    let view = |(title, figures): (&str, &[Figure])| {
+        let figures: Vec<Figure> = figures.iter().copied().filter(has).collect();
+        (!figures.is_empty()).then(|| View::of(title, &figures, &load))
+    };
+    let mut views: Vec<View> =
+        [(RATE, RATES), (LATENCY, LATENCIES), (USED, RESOURCES)].into_iter().filter_map(view).collect();
+    // CPU time of a server that another load disturbs is for both loads.
+    if let Some(used) = views.last_mut().filter(|_| plan.campaign.background().is_some()) {
+        used.only = [(Along::Background.name(), false.into())].into();
+    }
+    views
 }
 
 /// Whether an open loop's rates make a curve: there are several, sent by one load tool, and nothing else disturbs the

@@ -334,7 +334,6 @@ mod tests {
             run_again: 0,
             with_invalid: None,
             settled_at: None,
-            terms: None,
             block_ratios: [(); 2].map(|()| logs.iter().map(|log| log.exp()).collect()),
         }
     }

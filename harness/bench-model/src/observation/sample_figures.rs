@@ -90,6 +90,8 @@ impl Sample {
             Figure::FailedShare => load.failures() as f64 / requests,
             Figure::LeftRequests => load.staged.as_ref()?.left as f64,
             Figure::ThrottledShare => self.limited?.throttled_share()?,
+            Figure::BusiestHost => most(load.details.hosts.iter().map(|host| host.busy))?,
+            Figure::LatestHostUs => most(load.details.hosts.iter().map(|host| host.late_us))?,
             Figure::BusiestClientCores => load.staged.as_ref()?.busiest_cores?,
         })
     }
@@ -99,6 +101,10 @@ impl Sample {
         let sent = self.sent() as f64;
         Some((self.server_requests? as f64 - sent).abs() / sent)
     }
+}
+
+fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
+    values.reduce(f64::max)
 }
 
 /// How long it took until a connection could carry requests: a user's, or one that is held.

@@ -1,7 +1,8 @@
 //! The rows of an answer: what a run measured of every server, by topic.
 
+use super::super::Run;
 use super::super::format::{count, distinct, load};
-use super::super::{Run, headline, sections};
+use super::super::verdicts::{compares_nothing, is_duet};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
 use bench_analysis::{Cell, Comparison, Mark};
 use bench_model::figure::Figure;
@@ -12,7 +13,7 @@ use bench_stats::{Estimate, median};
 /// What a run answers; none where it has no baseline, has a question of its own, or measured nothing that servers are
 /// compared by.
 pub(crate) fn of(run: &Run) -> Option<Answer> {
-    if headline::compares_nothing(run) {
+    if compares_nothing(run) {
         return None;
     }
     let campaign = &run.plan.campaign;
@@ -20,7 +21,7 @@ pub(crate) fn of(run: &Run) -> Option<Answer> {
         run.plan.compared().map(|server| (server.name.as_str(), server.label())).unzip();
     let baseline = names.iter().position(|name| Some(*name) == campaign.baseline.as_deref())?;
     let rows = rows(run, &names, baseline);
-    let is_of_duets = run.duets.is_some() || sections::is_duet(run);
+    let is_of_duets = run.duets.is_some() || is_duet(run);
     let (servers, margin) = (short_labels(&labels), campaign.margin.0);
     (!rows.is_empty()).then_some(Answer { servers, baseline, margin, is_of_duets, rows })
 }
@@ -87,7 +88,7 @@ impl Measured<'_> {
     /// and p99 at the usual rate. The p99 of a saturated server says how many connections wait.
     fn sweep(&self) -> Vec<AnswerRow> {
         let mut rows = self.cpu();
-        if self.run.has_sweep() && !sections::is_duet(self.run) {
+        if self.run.has_sweep() && !is_duet(self.run) {
             rows.extend(Place::of(self.run).iter().map(|place| self.rates(place)));
         }
         if let Some(duets) = &self.run.duets {
@@ -154,7 +155,7 @@ impl Measured<'_> {
             let is_it = (&*pair.workload, pair.level) == (workload, level) && pair.over != self.baseline;
             is_it.then_some(Direct { server, over, ratio: pair.cpu.ratio })
         });
-        let at = match (sections::is_duet(run), level.rate) {
+        let at = match (is_duet(run), level.rate) {
             // Four processes share the core, and none of them waits for anything else.
             (true, None) => format!("at saturation ({})", load(level)),
             _ => at(level),

@@ -32,7 +32,7 @@ fn row(row: &Row) -> String {
             let axes = named(axes.iter().rev().map(|axis| &axis.name));
             format!("{}. Axes: {axes}.", named([title].into_iter().chain(titles)))
         }
-        Row::Bars(bars) => format!("Bars of {}.", named(bars.names.iter().map(|(name, _)| name))),
+        Row::Bars(bars) => format!("Bars of {}.", named(bars.rows.iter().map(|(name, _)| name))),
         Row::Forest(Forest { names, columns }) => {
             format!("Ratios of {} for {}.", named(columns.iter().map(|column| &column.title)), named(names))
         }

@@ -11,7 +11,6 @@ mod pixels;
 mod quantiles;
 mod ratios;
 mod resources;
-pub(super) mod run;
 mod scale;
 pub(super) mod search;
 mod series;
@@ -19,7 +18,9 @@ mod svg;
 pub(super) mod view;
 
 use palette::COLOURS;
+pub(super) use quantiles::picture as quantiles;
 pub(super) use ratios::picture as ratios;
+pub(super) use resources::pictures as resources;
 pub(super) use svg::svg;
 
 use super::format::{bytes, significant, time_us};
@@ -82,11 +83,6 @@ impl Row {
     pub fn plot(axes: [Axis; 2], panels: Vec<Panel>, columns: usize, height: f64) -> Self {
         Self::Plot(Plot { title: String::new(), axes, panels, columns, height })
     }
-
-    /// Thin bars without values below.
-    pub fn bars(names: Vec<(String, bool)>, columns: Vec<(String, Vec<Bar>)>) -> Self {
-        Self::Bars(Bars { names, columns, sizes: (15.0, 7.0), has_axis: false })
-    }
 }
 
 /// Ratios with their intervals: a row for each name, a column for each figure, all on one logarithmic scale around 1.
@@ -147,8 +143,6 @@ pub(super) enum Kind {
     Linear,
     /// By powers.
     Log,
-    /// A slot as wide as any other for each tick, in which series stand side by side.
-    Slots,
 }
 
 impl Axis {
@@ -166,13 +160,6 @@ impl Axis {
     pub fn linear(name: &str, write: fn(f64) -> String) -> Self {
         Self { name: name.to_owned(), kind: Kind::Linear, range: None, ticks: Vec::new(), write }
     }
-
-    /// A slot for each of these values.
-    pub fn slots(name: &str, values: impl IntoIterator<Item = f64>, write: fn(f64) -> String) -> Self {
-        let ticks: Vec<f64> = values.into_iter().collect();
-        let range = Some((0.0, ticks.len() as f64));
-        Self { name: name.to_owned(), kind: Kind::Slots, range, ticks, write }
-    }
 }
 
 /// One panel.
@@ -183,8 +170,6 @@ pub(super) struct Panel {
     pub series: Vec<Series>,
     /// A horizontal line across.
     pub level: Option<f64>,
-    /// A shaded part of the horizontal axis.
-    pub band: Option<(f64, f64)>,
     /// What stands in a panel without points.
     pub empty: &'static str,
 }
@@ -300,43 +285,19 @@ pub(super) enum Key {
     Line(Style, f64, Mark),
 }
 
-/// Horizontal bars from zero: a row for each name, a column for each figure.
+/// Horizontal bars from zero: a row for each name.
 pub(super) struct Bars {
-    /// Each row's name, and whether it is set apart from the one above.
-    pub names: Vec<(String, bool)>,
-    /// A column's title, and a bar for each row.
-    pub columns: Vec<(String, Vec<Bar>)>,
-    /// The height of a bar and the gap between two, in pixels.
-    pub sizes: (f64, f64),
-    /// Whether values stand below.
-    pub has_axis: bool,
+    /// What stands above.
+    pub title: String,
+    /// Each row's name, and its bar; none where nothing is known.
+    pub rows: Vec<(String, Option<Bar>)>,
 }
 
-/// One bar; empty where nothing is known.
-#[derive(Default)]
+/// One bar.
 pub(super) struct Bar {
-    /// One behind the other.
-    pub pieces: Vec<Piece>,
-    /// What stands behind it.
-    pub text: String,
-    /// A mark across, and what stands above it.
-    pub mark: Option<(f64, String)>,
-}
-
-impl Bar {
-    /// One piece with a text behind it.
-    pub fn of(value: f64, colour: &'static str, opacity: f64, text: String) -> Self {
-        let piece = Piece { value, colour, opacity, text: String::new() };
-        Self { pieces: vec![piece], text, mark: None }
-    }
-}
-
-/// A part of a bar.
-pub(super) struct Piece {
     pub value: f64,
     pub colour: &'static str,
-    pub opacity: f64,
-    /// What stands in it, where it is wide enough.
+    /// What stands behind it.
     pub text: String,
 }
 

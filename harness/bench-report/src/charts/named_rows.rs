@@ -1,15 +1,19 @@
 //! Draws what has a row for each name: bars from zero, and ratios with their intervals.
 
-use super::palette::{GRID, INK, PAPER};
+use super::palette::{GRID, INK};
 use super::scale::{Scale, range};
 use super::svg::{LINE, Page, RIGHT, WIDTH, widest, width};
-use super::{Axis, Bar, Bars, Forest, Kind, Mark, Ratio, Ratios};
+use super::{Axis, Bars, Forest, Kind, Mark, Ratio, Ratios};
 use crate::format::spanned;
 
 /// Ticks of a scale of ratios; how much of a logarithmic range's room a forest plot leaves out.
 const RATIO_TICKS: [f64; 15] =
     [0.001, 0.01, 0.1, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
 const FOREST_ROOM: f64 = 1.2;
+
+/// The height of a bar and of the gap between two, in pixels.
+const BAR: f64 = 16.0;
+const GAP: f64 = 6.0;
 
 /// The height of a forest plot's row.
 const ROW: f64 = 26.0;
@@ -22,67 +26,27 @@ const NAMES: f64 = WIDTH * 0.5;
 
 impl Page {
     pub fn bars(&mut self, bars: &Bars) {
-        let (thick, gap) = bars.sizes;
-        let left = 16.0 + widest(bars.names.iter().map(|(name, _)| name.as_str())).min(NAMES) + 10.0;
-        let wide = (WIDTH - left - RIGHT) / bars.columns.len().max(1) as f64;
-        if bars.columns.iter().any(|(title, _)| !title.is_empty()) {
-            for (index, (title, _)) in bars.columns.iter().enumerate() {
-                self.text((left + index as f64 * wide, self.y + LINE / 2.0), "start", "", title);
-            }
-            self.y += LINE;
-        }
+        let left = 16.0 + widest(bars.rows.iter().map(|(name, _)| name.as_str())).min(NAMES) + 10.0;
+        let drawn = || bars.rows.iter().filter_map(|(_, bar)| bar.as_ref());
+        let room = widest(drawn().map(|bar| bar.text.as_str())) + 20.0;
+        let most = drawn().map(|bar| bar.value).fold(f64::MIN_POSITIVE, f64::max);
+        let scale = Scale { kind: Kind::Linear, values: (0.0, most), pixels: (left, WIDTH - RIGHT - room) };
+        self.text((left, self.y + LINE / 2.0), "start", "", &bars.title);
+        self.y += LINE;
         let begin = self.y;
-        let mut tops = Vec::new();
-        for (name, is_apart) in &bars.names {
-            self.y += gap * if *is_apart { 2.5 } else { 1.0 };
-            self.text_within(NAMES, (left - 10.0, self.y + thick / 2.0), "end", "", name);
-            tops.push(self.y);
-            self.y += thick;
-        }
-        let end = self.y + gap;
-        for (index, (_, column)) in bars.columns.iter().enumerate() {
-            let left = left + index as f64 * wide;
-            let room = widest(column.iter().map(|bar| bar.text.as_str())) + 20.0;
-            let ends =
-                column.iter().flat_map(|bar| [bar.length(), bar.mark.as_ref().map_or(0.0, |mark| mark.0)]);
-            let values = (0.0, ends.fold(f64::MIN_POSITIVE, f64::max));
-            let scale = Scale { kind: Kind::Linear, values, pixels: (left, left + wide - room) };
-            self.line((left, begin), (left, end), GRID, 1.0);
-            if bars.has_axis {
-                let axis = Axis::linear("", super::short);
-                for (x, text) in scale.ticks(&axis, |text| width(text) + 20.0) {
-                    self.line((x, begin), (x, end), GRID, 1.0);
-                    self.text((x, end + LINE / 2.0), "middle", "", &text);
-                }
+        for (name, bar) in &bars.rows {
+            self.y += GAP;
+            let middle = self.y + BAR / 2.0;
+            self.text_within(NAMES, (left - 10.0, middle), "end", "", name);
+            if let Some(bar) = bar {
+                let end = scale.at(bar.value.max(0.0));
+                self.rect((left, self.y), (end - left, BAR), bar.colour, 1.0);
+                self.text((end + 5.0, middle), "start", "", &bar.text);
             }
-            for (bar, top) in column.iter().zip(&tops) {
-                self.bar(bar, scale, (*top, thick));
-            }
+            self.y += BAR;
         }
-        self.y = end + if bars.has_axis { LINE + 6.0 } else { 0.0 };
-    }
-
-    fn bar(&mut self, bar: &Bar, scale: Scale, (top, thick): (f64, f64)) {
-        let (mut from, middle) = (0.0, top + thick / 2.0);
-        for piece in &bar.pieces {
-            let to = from + piece.value.max(0.0);
-            let (x, end) = (scale.at(from), scale.at(to));
-            self.rect((x, top), (end - x, thick), piece.colour, piece.opacity);
-            if !piece.text.is_empty() && width(&piece.text) + 6.0 < end - x {
-                // Over a box of its own, so that it is read on every colour.
-                let half = width(&piece.text) / 2.0 + 3.0;
-                let centre = (x + end) / 2.0;
-                self.rect((centre - half, middle - 9.0), (2.0 * half, 18.0), PAPER, 0.85);
-                self.text((centre, middle), "middle", "", &piece.text);
-            }
-            from = to;
-        }
-        self.text((scale.at(from) + 5.0, middle), "start", "", &bar.text);
-        if let Some((value, text)) = &bar.mark {
-            let x = scale.at(*value);
-            self.line((x, top - 6.0), (x, top + thick + 6.0), INK, 3.0);
-            self.text((x, top - 14.0), "end", "", text);
-        }
+        self.y += GAP;
+        self.line((left, begin), (left, self.y), GRID, 1.0);
     }
 
     pub fn forest(&mut self, forest: &Forest) {
@@ -143,11 +107,5 @@ impl Ratio {
     fn words(&self) -> String {
         let range = self.interval.unwrap_or((self.value, self.value));
         spanned(range, |ratio| format!("{ratio:.2}"))
-    }
-}
-
-impl Bar {
-    fn length(&self) -> f64 {
-        self.pieces.iter().map(|piece| piece.value.max(0.0)).sum()
     }
 }

@@ -63,7 +63,7 @@ fn marked(style: Style, width: f64, points: &[(f64, f64)], mark: Mark, from: usi
 
 /// The quantile function of latency at the headline's load; the tail is stretched so that from 90 on each step to the
 /// right leaves a tenth of the requests.
-pub(super) fn picture(run: &Run) -> Option<Picture> {
+pub(crate) fn picture(run: &Run) -> Option<Picture> {
     run.summary.cells.iter().find(|cell| !cell.quantiles.is_empty())?;
     let panel = |Workload { name, .. }: &Workload| {
         let level = run.plan.headline_level(name);

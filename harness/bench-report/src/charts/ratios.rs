@@ -3,7 +3,7 @@
 
 use super::super::Run;
 use super::super::format::at;
-use super::super::sections::is_duet;
+use super::super::verdicts::is_duet;
 use super::series::styles;
 use super::{Chart, Forest, Picture, Ratio, Ratios, Row, Style};
 use bench_model::config::Server;

@@ -65,7 +65,7 @@ fn over_time(cell: &Cell, value: fn(&Moment) -> Option<f64>) -> Line {
 
 /// The charts of a run whose servers were watched: at the headline's loads, and where the load rises in steps of rate,
 /// and not several tools send it, one for each workload.
-pub(super) fn pictures(run: &Run) -> Vec<Picture> {
+pub(crate) fn pictures(run: &Run) -> Vec<Picture> {
     if run.summary.cells.iter().all(|cell| cell.timeline.is_empty()) {
         return Vec::new();
     }

@@ -33,19 +33,15 @@ impl Scale {
             (Kind::Linear, true) => linear_ticks(low, high, most),
             _ => axis.ticks.clone(),
         };
-        let all = (0_u32..).zip(values).map(|(slot, value)| match self.kind {
-            Kind::Slots => (f64::from(slot) + 0.5, value),
-            Kind::Linear | Kind::Log => (value, value),
-        });
         let mut ticks: Vec<(f64, String)> = Vec::new();
         let mut free = f64::NEG_INFINITY;
         let direction = (self.pixels.1 - self.pixels.0).signum();
-        for (at, value) in all.filter(|(at, _)| (low..=high).contains(at)) {
+        for value in values.into_iter().filter(|value| (low..=high).contains(value)) {
             let text = (axis.write)(value);
-            let (place, half) = (self.at(at) * direction, apart(&text) / 2.0);
+            let (place, half) = (self.at(value) * direction, apart(&text) / 2.0);
             if place - half >= free {
                 free = place + half;
-                ticks.push((self.at(at), text));
+                ticks.push((self.at(value), text));
             }
         }
         ticks

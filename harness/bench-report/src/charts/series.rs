@@ -3,7 +3,7 @@
 
 use super::super::Run;
 use super::super::format::known;
-use super::{Axis, COLOURS, Chart, Key, Mark, Panel, Row, Style};
+use super::{COLOURS, Key, Mark, Style};
 use bench_analysis::Cell;
 use bench_model::config::Server;
 use bench_model::load::LoadTool;
@@ -55,12 +55,6 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
         }
     }
     series
-}
-
-/// A chart with a panel for each workload that the run measures, and a legend of the run's series.
-pub(super) fn by_workload(run: &Run, axes: [Axis; 2], panel: impl Fn(&str) -> Panel) -> Chart {
-    let panels = run.measured_workloads().map(|workload| panel(&workload.name)).collect();
-    Chart { rows: vec![Row::plot(axes, panels, 2, 260.0)], legend: legend(run, 2.0), ..Chart::default() }
 }
 
 /// The legend of a run's series, whose lines are of that width.

@@ -3,7 +3,7 @@
 use super::palette::{GRID, INK, PAPER, dark_rules};
 use super::pixels::{path, px};
 use super::scale::{Scale, range};
-use super::{Axis, Chart, Key, Kind, Mark, Panel, Plot, Point, Row, Series, Style};
+use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style};
 
 /// About as wide as a page on GitHub shows a picture.
 pub(super) const WIDTH: f64 = 900.0;
@@ -163,7 +163,7 @@ impl Page {
                         let x = scale(&plot.axes[0], x, (left, left + wide));
                         let y = scale(&plot.axes[1], y, (bottom, top));
                         self.grid(&plot.axes, x, y, first == Some(index));
-                        self.panel(panel, &plot.axes[0], x, y);
+                        self.panel(panel, x, y);
                     }
                     _ => self.text((left, top + LINE / 2.0), "start", "", panel.empty),
                 }
@@ -190,9 +190,7 @@ impl Page {
         let across = x.ticks(&axes[0], |text| width(text) + 8.0);
         let up = y.ticks(&axes[1], |_| FONT + 4.0);
         for (place, _) in &across {
-            // Slots are divided by lines, and other axes have one at each tick.
-            let half = if axes[0].kind == Kind::Slots { (x.at(1.0) - x.at(0.0)) / 2.0 } else { 0.0 };
-            self.line((place - half, top), (place - half, bottom), GRID, 1.0);
+            self.line((*place, top), (*place, bottom), GRID, 1.0);
         }
         for (place, _) in &up {
             self.line((left, *place), (right, *place), GRID, 1.0);
@@ -207,40 +205,29 @@ impl Page {
         }
     }
 
-    fn panel(&mut self, panel: &Panel, axis: &Axis, x: Scale, y: Scale) {
-        let ((left, right), (bottom, top)) = (x.pixels, y.pixels);
-        if let Some((from, to)) = panel.band {
-            self.rect((x.at(from), top), (x.at(to) - x.at(from), bottom - top), GRID, 0.5);
-        }
+    fn panel(&mut self, panel: &Panel, x: Scale, y: Scale) {
+        let (left, right) = x.pixels;
         if let Some(level) = panel.level {
             self.line((left, y.at(level)), (right, y.at(level)), INK, 1.0);
         }
-        let at = |index: usize, point: &Point| {
-            let slot = axis.ticks.iter().position(|tick| *tick == point.x).unwrap_or(0) as f64;
-            let across = match axis.kind {
-                Kind::Slots => slot + 0.2 + 0.6 * (index as f64 + 0.5) / panel.series.len() as f64,
-                Kind::Linear | Kind::Log => point.x,
-            };
-            (x.at(across), y.at(point.y))
-        };
-        for (index, Series { style, width, points }) in panel.series.iter().enumerate() {
+        let at = |point: &Point| (x.at(point.x), y.at(point.y));
+        for Series { style, width, points } in &panel.series {
             if *width > 0.0 && !points.is_empty() {
-                let path = path(points.iter().map(|point| at(index, point)));
+                let path = path(points.iter().map(at));
                 let paint = format!(" fill=\"none\"{}{}", stroke(style.colour(), *width), dashes(*style));
                 self.add(format!("path d=\"{path}\""), paint);
             }
         }
-        let series = panel.series.iter().enumerate();
-        let points = series
-            .flat_map(|(index, series)| series.points.iter().map(move |point| (index, series.style, point)));
-        for (index, style, point) in points.clone() {
+        let points =
+            || panel.series.iter().flat_map(|of| of.points.iter().map(move |point| (of.style, point)));
+        for (style, point) in points() {
             if let Some((low, high)) = point.interval {
-                let (x, _) = at(index, point);
+                let (x, _) = at(point);
                 self.line((x, y.at(low)), (x, y.at(high)), style.colour(), 2.0);
             }
         }
-        for (index, style, point) in points {
-            self.mark(at(index, point), style, point.mark);
+        for (style, point) in points() {
+            self.mark(at(point), style, point.mark);
         }
     }
 

@@ -21,9 +21,6 @@ const WIDTHS: (f64, f64) = (2.0, 1.0);
 /// What arithmetic allows is no series.
 const ALLOWED: Style = Style { colour: COLOURS.len(), variant: 1 };
 
-/// Of a bar and of the gap between two, in pixels.
-const BAR: (f64, f64) = (16.0, 6.0);
-
 /// An axis whose values span more than this is logarithmic.
 const WIDE: f64 = 8.0;
 
@@ -184,16 +181,10 @@ fn row_name((panel, series, point): Placed<'_>) -> String {
 fn bars(shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Row {
     let bar = |(_, series, point): Placed<'_>| {
         let Estimate { value, .. } = *point.figures.get(&figure)?;
-        Some(Bar::of(value, style(&series.name).colour(), 1.0, writer(figure)(value)))
+        Some(Bar { value, colour: style(&series.name).colour(), text: writer(figure)(value) })
     };
-    let names = each(shown).map(|placed| (row_name(placed), false)).collect();
-    let bars = each(shown).map(|placed| bar(placed).unwrap_or_default()).collect();
-    Row::Bars(Bars {
-        names,
-        columns: vec![(figure.described().0.to_owned(), bars)],
-        sizes: BAR,
-        has_axis: false,
-    })
+    let rows = each(shown).map(|placed| (row_name(placed), bar(placed))).collect();
+    Row::Bars(Bars { title: figure.described().0.to_owned(), rows })
 }
 
 fn forest(shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Forest {

@@ -94,7 +94,7 @@ fn run(folder: &RunFolder, linked: &str) -> Result<Value> {
 
 /// The first item or sentence below the headline; empty where a table stands there.
 fn first_words(report: &str) -> String {
-    let report = sections::report(report, &[].into());
+    let report = sections::report(report);
     let below = |section: &&sections::Section| section.tab == Tab::Answer && section.heading.is_empty();
     let first = report.sections.iter().find(below).and_then(|section| section.parts.first());
     let Some(Part::Text(text)) = first else { return String::new() };

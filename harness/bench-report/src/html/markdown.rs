@@ -59,6 +59,12 @@ impl<'a> Page<'a> {
                 let is_kept = self.links.pop() == Some(true);
                 self.events.extend(is_kept.then_some(event));
             }
+            // The line on where and when was measured, which is a paragraph in italics.
+            Event::Start(Tag::Emphasis)
+                if matches!(self.events.last(), Some(Event::Start(Tag::Paragraph))) =>
+            {
+                self.markup("<em class=\"conditions\">".to_owned());
+            }
             Event::Start(Tag::Heading { level, .. }) => {
                 (self.place, self.heading) = (Place::Heading, String::new());
                 let (level, id) = (lower(level, self.deeper), None);
@@ -162,6 +168,13 @@ mod tests {
         assert!(page.contains("<code>&lt;b&gt;</code>") && page.contains("<strong>c</strong>"), "{page}");
         let table = html("| a | b |\n| - | - |\n| <img src=x onerror=y> | 1 |\n", 0);
         assert!(!table.contains("<img") && table.contains("&lt;img"), "{table}");
+    }
+
+    #[test]
+    fn a_paragraph_in_italics_is_small_and_other_italics_are_not() {
+        let page = html("*two cores*\n\na *likely* cause\n", 0);
+        assert!(page.contains("<p><em class=\"conditions\">two cores</em></p>"), "{page}");
+        assert!(page.contains("a <em>likely</em> cause"), "{page}");
     }
 
     #[test]

@@ -9,7 +9,6 @@ mod site;
 mod trials;
 mod zoom;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +50,7 @@ pub fn make(folder: &RunFolder) -> Result<PathBuf> {
 fn made(folder: &RunFolder, has_index: bool) -> Result<String> {
     unpack_stages(&folder.0)?;
     let run = Run::load(folder)?;
-    page(folder, &super::markdown(&run, false), &super::drawn(&run), has_index)
+    page(folder, &super::markdown(&run, false)?, &super::drawn(&run), has_index)
 }
 
 /// Writes the page of a report in Markdown, with its charts by the files that it names.
@@ -65,9 +64,7 @@ fn is_listed(folder: &RunFolder) -> bool {
 }
 
 fn page(folder: &RunFolder, markdown: &str, drawn: &[Drawn], has_index: bool) -> Result<String> {
-    let plan = folder.has_plan().then(|| folder.plan()).transpose()?;
-    let workloads = plan.iter().flat_map(|plan| &plan.workloads).map(|workload| workload.name.as_str());
-    let report = sections::report(markdown, &workloads.collect::<BTreeSet<&str>>());
+    let report = sections::report(markdown);
     let trials = trials::trials(folder)?;
     let mut drawer = Drawer { drawn, shown: 0, has_zoom: false };
     let mut tabs = Vec::new();

@@ -1,10 +1,6 @@
 //! The parts of a report in Markdown, each in the tab where a reader looks for it.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
-
-use bench_analysis::grouped;
 
 /// The tabs of a page, in their order. A page has those that something stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -34,34 +30,22 @@ impl Tab {
     ];
 
     /// Where a section of a report stands. One that is not known here stands in the details.
-    fn of(heading: &str, workloads: &BTreeSet<&str>) -> Self {
+    fn of(heading: &str) -> Self {
         match heading {
-            HEADLINE | "Verdicts" | "Bounds" | "Stops" => Self::Answer,
-            "Charts" => Self::Curves,
+            HEADLINE | "Verdicts" | "Bounds" => Self::Answer,
+            "Rate" => Self::Curves,
+            "Latency" | "By method" => Self::Latency,
+            "CPU and memory" => Self::Resources,
             "Where it starts to fail" | "Why it fails" => Self::Thresholds,
             "What failed" => Self::Trials,
-            "Environment" | "By hand" | "What to distrust" => Self::Environment,
-            workload if workloads.contains(workload) => Self::Curves,
+            "Environment" | "How to repeat" => Self::Environment,
             _ => Self::Details,
-        }
-    }
-
-    /// Where a chart of the section with all charts stands, by its file.
-    fn of_picture(file: &str) -> Self {
-        match file {
-            "quantiles.svg" => Self::Latency,
-            "resources.svg" => Self::Resources,
-            steps if steps.starts_with("steps-") => Self::Resources,
-            _ => Self::Curves,
         }
     }
 }
 
 /// The section with the answer, whose tab has its name already.
 pub(super) const HEADLINE: &str = "Headline";
-
-/// The section with all charts, which stand in several tabs.
-const CHARTS: &str = "Charts";
 
 /// A part of a section.
 #[derive(Debug, PartialEq, Eq)]
@@ -92,7 +76,7 @@ pub(super) struct Report {
 
 /// Takes a report apart at its headings. What a reader of Markdown has to unfold stands open on a page, where tabs
 /// divide it.
-pub(super) fn report(markdown: &str, workloads: &BTreeSet<&str>) -> Report {
+pub(super) fn report(markdown: &str) -> Report {
     let (mut title, mut why) = (String::new(), String::new());
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     let mut in_code = false;
@@ -117,29 +101,16 @@ pub(super) fn report(markdown: &str, workloads: &BTreeSet<&str>) -> Report {
             None => why += &format!("{line}\n"),
         }
     }
-    let sections = found.into_iter().flat_map(|(heading, lines)| section(heading, &lines, workloads));
+    let sections = found.into_iter().map(|(heading, lines)| section(heading, &lines));
     Report { title, why: why.trim().to_owned(), sections: sections.collect() }
 }
 
-/// A section; of the one with all charts a section for each tab that a chart of it stands in.
-fn section(heading: String, lines: &[&str], workloads: &BTreeSet<&str>) -> Vec<Section> {
+fn section(heading: String, lines: &[&str]) -> Section {
     // A view's heading is the campaign's own words; its chart's file is not.
     let is_view = lines.iter().any(|line| line.starts_with("![") && line.contains("](view-"));
-    let tab = if is_view { Tab::Curves } else { Tab::of(&heading, workloads) };
-    let parts = parts(lines);
-    if heading != CHARTS {
-        let heading = if heading == HEADLINE { String::new() } else { heading };
-        return vec![Section { tab, heading, parts }];
-    }
-    let mut tab = tab;
-    let placed = parts.into_iter().map(|part| {
-        if let Part::Picture { file, .. } = &part {
-            tab = Tab::of_picture(file);
-        }
-        (tab, part)
-    });
-    let section = |(tab, parts)| Section { tab, heading: String::new(), parts };
-    grouped(placed).into_iter().map(section).collect()
+    let tab = if is_view { Tab::Curves } else { Tab::of(&heading) };
+    let heading = if heading == HEADLINE { String::new() } else { heading };
+    Section { tab, heading, parts: parts(lines) }
 }
 
 fn parts(lines: &[&str]) -> Vec<Part> {
@@ -166,9 +137,9 @@ mod tests {
     use super::*;
 
     const REPORT: &str = "# Benchmark report: x\n\nwhy\n\n## Headline\n\n- \
-        a\n\n![ratios](ratios.svg)\n\n<details>\n<summary>Charts</summary>\n\n\
-                          ## Charts\n\n![t](throughput.svg)\n\nnote\n\n![q](quantiles.svg)\n\n</details>\n\n## \
-                          w\n\n```sh\n## no heading\n```\n\n\
+        a\n\n![ratios](ratios.svg)\n\n<details>\n<summary>Latency</summary>\n\n\
+                          ## Latency\n\n![t](latency.svg)\n\nnote\n\n![q](quantiles.svg)\n\n</details>\n\n## \
+                          w\n\n![v](view-1.svg)\n\n```sh\n## no heading\n```\n\n\
                           ## Something new\n\ntext\n";
 
     fn shape(report: &Report) -> Vec<(Tab, &str, usize)> {
@@ -178,13 +149,12 @@ mod tests {
 
     #[test]
     fn each_section_has_a_tab() {
-        let report = report(REPORT, &BTreeSet::from(["w"]));
+        let report = report(REPORT);
         assert_eq!((report.title.as_str(), report.why.as_str()), ("Benchmark report: x", "why"));
         let expected = [
             (Tab::Answer, "", 2),
-            (Tab::Curves, "", 2),
-            (Tab::Latency, "", 1),
-            (Tab::Curves, "w", 1),
+            (Tab::Latency, "Latency", 3),
+            (Tab::Curves, "w", 2),
             (Tab::Details, "Something new", 1),
         ];
         assert_eq!(shape(&report), expected);

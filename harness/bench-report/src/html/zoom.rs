@@ -40,11 +40,10 @@ struct Line {
     y: Vec<f64>,
 }
 
-/// The panels with lines over time or over probability; none where the chart has others alone. What stands at a few
-/// loads has nothing to zoom into.
+/// The panels with lines; none where the chart has others alone.
 pub(super) fn zoom(chart: &Chart) -> Option<Zoom> {
     let plots = chart.rows.iter().filter_map(|row| match row {
-        Row::Plot(plot) if plot.axes[0].kind != Kind::Slots => Some(plot),
+        Row::Plot(plot) => Some(plot),
         _ => None,
     });
     let plots: Vec<&Plot> = plots.collect();

@@ -32,7 +32,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     if run.searches_left() {
         problems.push("searches have not ended".to_owned());
     }
-    problems.extend(run.shortcomings());
+    problems.extend(run.shortcomings()?);
     let ceiling = run.plan.campaign.ceiling.as_ref();
     // A search alone shows what it searched, and the ceiling is none of it.
     let shown = |name: &String| run.has_sweep() || ceiling != Some(name);

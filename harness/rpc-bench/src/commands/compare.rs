@@ -30,7 +30,7 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
     let runs = [before, after].map(|run| RunFolder::open(run).and_then(|folder| compare::load(&folder)));
     let [before, after] = runs;
     let runs = Both { before: &before?, after: &after? };
-    super::print(compare::markdown(runs, &between(runs)?))
+    super::print(compare::markdown(runs, &between(runs)?)?)
 }
 
 /// Prints the ratios of all kept runs.

@@ -39,7 +39,7 @@ pub fn report(args: &Args) -> Result<bool> {
             return Err(error.context(file.display().to_string()));
         }
     }
-    say_found(&folder, &(headline_in(&bench_report::write(&folder)?, &folder.0) + "\n"));
+    say_found(&folder, &(headline_in(&bench_report::write(&folder)?, &folder.0)? + "\n"));
     Ok(true)
 }
 

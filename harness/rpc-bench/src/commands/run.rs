@@ -243,8 +243,9 @@ pub(super) fn measure(
         );
     })?;
     let run = bench_report::write(&folder)?;
-    say_found(&folder, &format!("\n{}\n", bench_report::headline_in(&run, &folder.0)));
-    let shortcomings: Vec<String> = run.without_valid_trial().into_iter().chain(run.shortcomings()).collect();
+    say_found(&folder, &format!("\n{}\n", bench_report::headline_in(&run, &folder.0)?));
+    let shortcomings: Vec<String> =
+        run.without_valid_trial()?.into_iter().chain(run.shortcomings()?).collect();
     if let [first, others @ ..] = shortcomings.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
         bench_system::note!("exit code 1: {first}{more}");
@@ -254,13 +255,10 @@ pub(super) fn measure(
 
 /// The first screen of a run whose duets or headline have been analysed. A run goes on without it.
 fn print_so_far(folder: &RunFolder) {
-    match bench_report::Run::load(folder) {
-        Ok(run) => {
-            bench_system::say!(
-                "\nSo far:\n\n{}\nWhat is open here, and all else that the campaign measures, follows.\n",
-                bench_report::so_far(&run)
-            )
-        }
+    match bench_report::Run::load(folder).and_then(|run| bench_report::so_far(&run)) {
+        Ok(screen) => bench_system::say!(
+            "\nSo far:\n\n{screen}\nWhat is open here, and all else that the campaign measures, follows.\n"
+        ),
         Err(error) => bench_system::note!("no first screen yet: {error:#}"),
     }
 }

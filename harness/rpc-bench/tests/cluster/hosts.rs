@@ -104,7 +104,7 @@ impl Bench {
             assert_eq!(outcome["load"]["succeeded"].as_u64().unwrap(), sent.iter().sum::<u64>());
         }
         let report = self.report();
-        let said = format!("2 of the pool {}", self.pool);
+        let said = format!("2 hosts of the pool {}", self.pool);
         assert!(report.contains(&said), "{report}");
         self.is_over();
     }

@@ -30,7 +30,7 @@ fn a_trial_over_a_network_takes_a_round_trip_for_each_request() {
         check(&observation["outcome"]);
     }
     let report = bench.report();
-    assert!(report.contains("## The network"), "{report}");
+    assert!(report.contains("are in network namespaces of their own"), "{report}");
     assert!(report.contains("## Rate by "), "{report}");
 }
 

@@ -77,8 +77,8 @@ fn duets_come_before_a_sweep_and_are_resumed_after_ctrl_c() {
     assert!(inner().starts_with(&kept) && inner().lines().count() == 4, "{}", inner());
     let report = bench.report();
     assert!(
-        report.contains("## Side by side")
-            && report.contains("The two servers of a pair run at the same time on one core"),
+        report.contains("CPU per request, side by side")
+            && report.contains("the two servers of a pair run at the same time on one core"),
         "{report}"
     );
     assert!(report.contains("Nothing: all 6 trials that ran"), "{report}");

@@ -70,7 +70,7 @@ fn three_hosts_send_a_rate_together_and_their_requests_are_merged() {
         assert!(hosts.iter().all(|host| host["clock_ahead_us"].is_number()), "{hosts:?}");
     }
     let report = bench.report();
-    assert!(report.contains("3 of the pool three"), "{report}");
+    assert!(report.contains("3 hosts of the pool three"), "{report}");
     // Resumed, it has the same hosts.
     bench.resume_without_the_last_in("", |resumed| {
         resumed.env("RPC_LOAD", bench.path("rpc-load"));

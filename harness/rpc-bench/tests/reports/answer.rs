@@ -27,7 +27,7 @@ fn sentences(page: &str) -> Vec<String> {
 fn the_answer_is_short() {
     for campaign in ["quick", "isolation"] {
         let run = kept(campaign);
-        let first = bench_report::headline(&run);
+        let first = bench_report::headline(&run).unwrap();
         // Views are the answer where a campaign states them.
         let is_compared = run.summary.views.is_empty();
         assert_eq!(first.contains("| question "), is_compared, "{campaign}: {first}");
@@ -41,7 +41,7 @@ fn the_answer_is_short() {
             assert!(words <= WORDS, "{campaign}: {words} words: {sentence}");
         }
         let (mut open, mut is_folded) = (0, false);
-        for line in bench_report::markdown(&run, false).lines() {
+        for line in bench_report::markdown(&run, false).unwrap().lines() {
             is_folded |= line == "<details>";
             open += usize::from(!is_folded);
             is_folded &= line != "</details>";
@@ -54,7 +54,7 @@ fn the_answer_is_short() {
 #[test]
 fn the_table_holds_the_run_s_figures() {
     let run = kept("quick");
-    let first = bench_report::headline(&run);
+    let first = bench_report::headline(&run).unwrap();
     let duets = run.duets.as_ref().unwrap();
     for pair in &duets.summary.comparisons {
         let load = pair.level.rate.map_or("saturation".to_owned(), |rate| format!("{},000/s", rate / 1_000));

@@ -45,7 +45,7 @@ fn reported(plan: &Plan, hosts: impl Fn(u32) -> [HostShare; 3]) -> (bench_report
     let observed = planned(plan).map(|trial| observation(trial, hosts(trial.number).into()));
     let folder = folder(dir.path(), "hosts", plan, &conditions("just bench-all hosts"), observed);
     let run = bench_report::Run::load(&folder).unwrap();
-    let text = bench_report::markdown(&run, false);
+    let text = bench_report::markdown(&run, false).unwrap();
     (run, text)
 }
 
@@ -57,6 +57,24 @@ fn observation(trial: &Trial, hosts: Vec<HostShare>) -> Observation {
         started_at: "2026-11-23T00:00:00Z".to_owned(),
         took_s: 1.0,
         outcome: Outcome::Completed(Box::new(of)),
+    }
+}
+
+/// Some noise, the same each time.
+fn noise(number: u32) -> f64 {
+    1.0 + f64::from(number * 7_919 % 23) / 1_000.0
+}
+
+#[test]
+fn each_host_is_named_and_the_busiest_one_is_a_figure() {
+    let (run, text) = reported(&plan(3), |number| {
+        [0, 1, 2].map(|rank| host(rank, 500.0 * noise(number + rank), 0.2 * f64::from(rank)))
+    });
+    let row = text.lines().find(|line| line.starts_with("| load hosts ")).unwrap();
+    assert!((0..3).all(|rank| row.contains(&format!("{rank} (load{rank}): 2 x a processor"))), "{row}");
+    for (figure, wanted) in [(Figure::BusiestHost, 0.4), (Figure::LatestHostUs, 80.0)] {
+        let found = run.summary.cells[0].figure(figure).unwrap().value;
+        assert!((found - wanted).abs() < 1e-9 && text.contains(figure.described().0), "{found}: {text}");
     }
 }
 

@@ -16,7 +16,7 @@ use crate::samples::{conditions, sample};
 /// and actix takes half of the others' CPU time.
 fn first_screen(lines: &str) -> String {
     let dir = configured(lines);
-    bench_report::headline(&measured(&ConfigDir(dir.path().to_owned()), dir.path()))
+    bench_report::headline(&measured(&ConfigDir(dir.path().to_owned()), dir.path())).unwrap()
 }
 
 /// A configuration with such a campaign.
@@ -73,8 +73,8 @@ fn a_run_of_which_no_trial_counts_says_so() {
         });
         let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
         let run = Run::load(&folder).unwrap();
-        assert_eq!(run.shortcomings(), Vec::<String>::new(), "its answers were right");
-        let (lines, screen) = (run.without_valid_trial(), headline(&run));
+        assert_eq!(run.shortcomings().unwrap(), Vec::<String>::new(), "its answers were right");
+        let (lines, screen) = (run.without_valid_trial().unwrap(), headline(&run).unwrap());
         assert!(lines.iter().all(|line| screen.starts_with(&format!("- **{}", &line[..40]))), "{screen}");
         lines
     };
@@ -90,12 +90,12 @@ fn an_incomplete_run_is_resumed_by_its_folder_and_a_gate_of_a_commit_never() {
     let config = ConfigDir(dir.path().to_owned());
     let run = part_measured(&config, dir.path(), "just bench-all own", 1);
     let folder = dir.path().join("my runs").join(&run.name);
-    let said = bench_report::headline_in(&run, &folder);
+    let said = bench_report::headline_in(&run, &folder).unwrap();
     assert!(said.contains(&format!("`cargo rpc-bench run --resume '{}'`", folder.display())), "{said}");
-    let kept = bench_report::headline(&run);
+    let kept = bench_report::headline(&run).unwrap();
     assert!(kept.contains(&format!("`cargo rpc-bench run --resume results/{}`", run.name)), "{kept}");
     let gate = part_measured(&config, dir.path(), "just gate --base-rev 1a2b3c --minutes 5", 1);
-    let said = bench_report::headline(&gate);
+    let said = bench_report::headline(&gate).unwrap();
     assert!(said.contains("start again: `just gate --base-rev 1a2b3c --minutes 5`"), "{said}");
     assert!(said.contains("**Incomplete") && !said.contains("--resume"), "{said}");
 }

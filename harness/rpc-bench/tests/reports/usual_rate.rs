@@ -30,7 +30,7 @@ fn first_screen(cpu: Cpu) -> String {
     duets.campaign.max_extra_blocks = Some(0);
     put(&folder, &plan, cpu);
     put(&RunFolder::create_inside(&folder, "duets").unwrap(), &duets, cpu);
-    bench_report::headline(&bench_report::Run::load(&folder).unwrap())
+    bench_report::headline(&bench_report::Run::load(&folder).unwrap()).unwrap()
 }
 
 fn put(folder: &RunFolder, plan: &Plan, cpu: Cpu) {

@@ -63,7 +63,7 @@ fn a_page_has_every_section_of_its_report_and_loads_nothing() {
     for folder in CAMPAIGNS.iter().filter_map(|campaign| copied(campaign, results.path())) {
         let page = fs::read_to_string(html::make(&folder).unwrap()).unwrap();
         // The kept one has not all of the charts.
-        let report = bench_report::markdown(&Run::load(&folder).unwrap(), false);
+        let report = bench_report::markdown(&Run::load(&folder).unwrap(), false).unwrap();
         let no_page_needs = ["Headline", "Charts"];
         for heading in
             report.lines().filter_map(|line| line.strip_prefix("## ")).filter(|h| !no_page_needs.contains(h))

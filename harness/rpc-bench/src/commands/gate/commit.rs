@@ -139,7 +139,7 @@ pub fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result
     let rules = Rules { margin: args.margin, only_slower, accepted: accepted.as_ref() };
     let judgement = judge(&commit, &compared(&run, &counted, only_slower), rules);
     args.say(&format!("\n{}", moves::text(&judgement).trim_end()));
-    let failed = run.grave_faults();
+    let failed = run.grave_faults()?;
     if let Some(first) = failed.first() {
         args.say(&format!("failed: {first}"));
         args.summarize(&format!("### A trial failed\n\n{first}\n\n"))?;

@@ -92,7 +92,8 @@ fn each_setting_of_the_environment_is_part_of_the_task() {
     let mut after = usual;
     after.plan.campaign.environment.max_foreign_cpu = Percent(0.07);
     after.plan.campaign.environment.max_steal = Some(Percent(0.07));
-    let text = compare::markdown(Both { before: &before, after: &after }, &compared(&before, &after));
+    let text =
+        compare::markdown(Both { before: &before, after: &after }, &compared(&before, &after)).unwrap();
     assert!(text.contains("the CPU time that other processes may use"), "{text}");
     assert!(text.contains("the CPU time that the hypervisor may take"), "{text}");
 }
