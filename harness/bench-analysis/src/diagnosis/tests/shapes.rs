@@ -163,6 +163,9 @@ fn a_slow_share_of_the_requests_is_named() {
     assert!(found(&elsewhere, lossy.clone()).is_healthy());
     lossy.link = Some(LinkUse { round_trip_us: 500.0 });
     assert!(found(&setting, lossy).is_healthy());
+    // What the harness stopped is none either.
+    let (_, stopped) = with_slow_ones();
+    assert!(found(&setting, Sample { stalls: Some(1), ..stopped }).is_healthy());
     // A server that waited for a processor for as long has no slow calls.
     let (_, mut starved) = with_slow_ones();
     starved.load.quantiles = vec![(0.5, 1_500.0), (0.99, 1_900.0), (0.995, 31e3), (1.0, 33e3)];
