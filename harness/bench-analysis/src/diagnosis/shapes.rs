@@ -116,7 +116,7 @@ fn slow_share(load: &LoadSample) -> Option<SlowShare> {
 /// That of the trials, where at least half of them have one and enough requests were slow.
 pub(super) fn common_slow_share(samples: &[&Sample]) -> Option<SlowShare> {
     // Requests that waited while the harness stopped the server are no calls of their own kind.
-    let measured = samples.iter().filter(|sample| sample.stalls.is_none());
+    let measured = samples.iter().filter(|sample| sample.stalls.unwrap_or(0) == 0);
     let found: Vec<_> =
         measured.filter_map(|sample| Some((slow_share(&sample.load)?, sample.served()))).collect();
     let slow: f64 = found.iter().map(|(of, requests)| of.share * *requests as f64).sum();
