@@ -1,7 +1,9 @@
 //! What of the answers under load was not compared with the right ones, for a first screen.
 
+use minijinja::{Value, context};
+
 use super::Run;
-use super::format::{count, list, significant};
+use super::format::{distinct, list, significant};
 use bench_analysis::Cell;
 use bench_model::figure::Figure;
 use bench_model::load::LoadTool;
@@ -12,11 +14,11 @@ const UNSEEN: f64 = 3.0;
 
 /// A line for each workload whose answers were not all compared; empty where all were, and for servers that count their
 /// own errors and are loaded by a tool that reads no answer.
-pub(super) fn lines(run: &Run) -> Vec<String> {
+pub(super) fn lines(run: &Run) -> Vec<Value> {
     run.measured_workloads().filter_map(|workload| line(run, workload)).collect()
 }
 
-fn line(run: &Run, workload: &Workload) -> Option<String> {
+fn line(run: &Run, workload: &Workload) -> Option<Value> {
     let cells = || run.summary.cells.iter().filter(|cell| cell.workload == workload.name);
     if run.plan.campaign.hold
         || run.plan.campaign.stages.is_some()
@@ -32,29 +34,22 @@ fn line(run: &Run, workload: &Workload) -> Option<String> {
     if all < 1.0 || (is_read && is_exact(workload)) || (!is_read && !ran_already) {
         return None;
     }
-    let name = &workload.name;
-    let looked_at = if is_read {
-        "each answer had its id, a result and no error".to_owned()
-    } else {
-        let tools = bench_analysis::grouped(cells().map(|cell| (cell.level.tool.name(), ())));
-        let tools = list(tools.into_iter().map(|(tool, _)| tool));
-        format!("{tools} counts answers by their HTTP status and reads none")
-    };
-    if is_read && states_nothing(workload) {
-        return Some(format!("{name}: {looked_at}; the request states no result, so none was compared."));
-    }
+    let tools = distinct(cells().map(|cell| cell.level.tool.name()));
     let under_load: u64 =
         cells().filter_map(|cell| cell.checked.as_ref()).map(|of| of.asked - of.unanswered).sum();
     let around = 2 * cells().map(|cell| cell.completed as u64).sum::<u64>();
-    let (checked, when) =
-        if under_load > 0 { (under_load, "") } else { (around, ", before and after windows,") };
-    let share = (UNSEEN / checked.max(1) as f64 * 100.0).min(100.0);
-    Some(format!(
-        "{name}: {looked_at}; {} of {} were compared with the right one{when}: up to {} % wrong can go unseen.",
-        count(checked),
-        count(all.round() as u64),
-        if share >= 10.0 { format!("{share:.0}") } else { significant(share) }
-    ))
+    let compared = if under_load > 0 { under_load } else { around };
+    let share = (UNSEEN / compared.max(1) as f64 * 100.0).min(100.0);
+    Some(context! {
+        name => &*workload.name,
+        is_read,
+        tools => list(tools),
+        states_nothing => is_read && states_nothing(workload),
+        compared,
+        is_around => under_load == 0,
+        all => all.round(),
+        share => if share >= 10.0 { format!("{share:.0}") } else { significant(share) },
+    })
 }
 
 /// Whether its one request has one right result, which the load tool compares with each.

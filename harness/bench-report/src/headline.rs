@@ -60,7 +60,7 @@ fn screen(run: &Run, incomplete: Vec<String>, folder: &Path) -> Result<String> {
     let works = (!is_open_or_views && compares_nothing(run)).then(|| works(run));
     // A first screen has a row for what the searches found, and their section the rest.
     let is_rest = !is_open_or_views && works.is_none() && (answer.is_none() || !run.has_sweep());
-    let searched = if is_rest { search::headline(run) } else { String::new() };
+    let searched = if is_rest { search::headline(run)? } else { String::new() };
     let is_compared = is_rest && run.plan.campaign.baseline.is_none() && !run.summary.comparisons.is_empty();
     let has_figures = run.has_sweep() && answer.is_none() && views.is_empty() && works.is_none();
     let cells = if has_figures && !is_compared && searched.is_empty() { shown(run) } else { Vec::new() };

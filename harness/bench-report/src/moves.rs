@@ -1,6 +1,10 @@
 //! What moved from one commit's servers to another's, in words: for a terminal, and for the page of a CI's job.
 
+use anyhow::Result;
+use minijinja::{Value, context};
+
 use super::format::{count, ratio};
+use super::templates::fill;
 use bench_analysis::moves::{
     ACCEPTED, Accepted, Compared, Found, Judged, Judgement, Moved, RATE_FALL, State,
 };
@@ -23,15 +27,17 @@ pub fn text(judgement: &Judgement) -> String {
 }
 
 /// A heading with the answer, and a table with a row for each comparison, in GitHub's Markdown.
-pub fn markdown(judgement: &Judgement) -> String {
-    let rows: String = judgement.comparisons.iter().map(|one| row(judgement, one)).collect();
-    format!(
-        "### {}\n\nThis commit against {}, both at the same time in one run. A ratio is new over old, with its \
-         interval.\n\n\
-         | server | request | figure | new over old | judged |\n|---|---|---|---|---|\n{rows}\n",
-        answer(judgement),
-        judgement.short_base()
-    )
+///
+/// # Errors
+/// A template asks for what it does not get.
+pub fn markdown(judgement: &Judgement) -> Result<String> {
+    let row = |one: &Judged| {
+        let Compared { server, request, figure, .. } = &one.of;
+        let (figure, found, judged) = (self::figure(*figure), found(one), judged(judgement, one));
+        context! { server, request, figure, found, judged, has_moved => one.state == State::Moved }
+    };
+    let rows: Vec<Value> = judgement.comparisons.iter().map(row).collect();
+    fill("moves", context! { answer => answer(judgement), base => judgement.short_base(), rows })
 }
 
 /// The answer in a few words.
@@ -51,13 +57,6 @@ fn answer(judgement: &Judgement) -> String {
         (State::Still | State::Accepted, true) => "no server got slower".to_owned(),
         (State::Still | State::Accepted, false) => "no server moved without a reason".to_owned(),
     }
-}
-
-fn row(judgement: &Judgement, one: &Judged) -> String {
-    let said = judged(judgement, one);
-    let said = if one.state == State::Moved { format!("**{said}**") } else { said };
-    let Compared { server, request, .. } = &one.of;
-    format!("| {server} | {request} | {} | {} | {said} |\n", figure(one.of.figure), found(one))
 }
 
 fn line(judgement: &Judgement, one: &Judged) -> String {

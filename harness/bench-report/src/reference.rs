@@ -4,8 +4,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::Run;
-use super::columns::Columns;
-use super::format::{count, joined, known};
+use super::format::joined;
 use super::templates::data;
 use bench_model::observation::Differences;
 
@@ -47,29 +46,12 @@ pub(super) fn headline(run: &Run) -> Vec<Value> {
     compared(run).map(line).collect()
 }
 
-/// The list of places; empty where no answer differs.
-pub(super) fn section(run: &Run) -> String {
+/// The places where answers differ, with those that they were compared with; none where no answer differs.
+pub(super) fn places(run: &Run) -> Option<Value> {
     let found: Vec<Compared<'_>> = compared(run).collect();
-    let places = found.iter().flat_map(|of| of.differences.places.iter().map(|place| (of.server, place)));
-    Columns::of(6, places)
-        .column("server", |(server, _)| *server)
-        .column("method", |(_, place)| code(&place.method))
-        .column("where", |(_, place)| code(&place.pointer))
-        .column("its value", |(_, place)| code(&place.here))
-        .column("the reference's", |(_, place)| code(&place.there))
-        .column("first request", |(_, place)| code(&place.request))
-        .column("answers that differ", |(_, place)| count(place.answers))
-        .within(|table| {
-            format!(
-                "## Where answers differ from those of {}\n\nBoth servers got each request at about the same time, \
-                 before, in and after each window. A place is a JSON pointer, with `*` for any item of an array; the \
-                 values are those of the first answer that differed there.\n\n{table}",
-                known(found.first(), "", |of| of.references.clone())
-            )
-        })
-}
-
-/// A foreign text in a table.
-fn code(text: &str) -> String {
-    format!("`{}`", text.replace(['`', '|', '\n'], " "))
+    let places = found.iter().flat_map(|of| {
+        of.differences.places.iter().map(|place| context! { server => of.server, place => data(place) })
+    });
+    let places: Vec<Value> = places.collect();
+    (!places.is_empty()).then(|| context! { of => &*found[0].references, places })
 }

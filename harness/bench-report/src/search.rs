@@ -1,18 +1,15 @@
 //! From which load on servers fail: the headline's sentences, and a section with every search, its counts, its chart,
 //! and why servers fail there.
 
-mod connecting;
+use anyhow::Result;
+use minijinja::{Value, context};
 
-use super::columns::Columns;
-use super::format::{
-    bullets, count, counted, dash, joined, known, list, load, significant, thousands, time_ms, time_us,
-};
+use super::format::{bullets, count, counted, joined, known, list, load, time_ms};
+use super::templates::{data, fill};
 use super::{Run, causes};
-use bench_analysis::ceilings::Ceiling;
 use bench_analysis::search::{Ending, NotReached, Searches, Shown, Tested, bad_to_fail};
 use bench_analysis::{Diagnosed, NEAR_CEILING, grouped};
 use bench_model::config::ServiceLevel;
-use bench_model::results::Conditions;
 
 impl Run {
     /// The searches that were given up because trials showed nothing of the server, one line each.
@@ -33,8 +30,8 @@ struct Told<'a> {
 }
 
 /// One line for each request, and why servers fail.
-pub fn headline(run: &Run) -> String {
-    let Some(summary) = &run.summary.search else { return String::new() };
+pub fn headline(run: &Run) -> Result<String> {
+    let Some(summary) = &run.summary.search else { return Ok(String::new()) };
     let told = Told { run, summary };
     let by_request =
         grouped(summary.searches.iter().map(|search| (&search.searched.workload, search))).into_iter();
@@ -45,57 +42,69 @@ pub fn headline(run: &Run) -> String {
         });
         format!("**{workload}**, with {}: {}.", told.demand(), joined(servers, "; "))
     });
-    bullets(lines) + &told.causes()
+    Ok(bullets(lines) + &told.causes()?)
 }
 
 /// The section; empty for a campaign without a search.
-pub fn section(run: &Run) -> String {
-    let Some(summary) = &run.summary.search else { return String::new() };
+pub fn section(run: &Run) -> Result<String> {
+    let Some(summary) = &run.summary.search else { return Ok(String::new()) };
     let told = Told { run, summary };
-    let at_rate = summary.search.service_level().is_some();
-    let table = Columns::of(2, &summary.searches)
-        .column("request", |search| &search.searched.workload)
-        .column("server", |search| run.label(&search.searched.server))
-        .column("holds", |search| dash(search.found.holds, |at| told.tested(search, at)))
-        .column("fails", |search| dash(search.found.fails, |at| told.tested(search, at)))
-        .column("in between", |search| told.between(search))
-        .column_if(at_rate, "in time/s", |search| dash(search.found.conditional_rate, thousands))
-        .column("p99 where it holds", |search| dash(search.at_held, |at| time_us(at.p99_us)))
-        .column("CPU µs/request there", |search| {
-            dash(search.at_held, |at| significant(at.cpu_us_per_request))
-        })
-        .column("notes", |search| joined(told.notes(search), "; ").replace('\n', " "));
-    format!(
-        "## Where it starts to fail\n\n{}\n\n{}\n{} trials, interleaved in a drawn order, each on a fresh server; those \
-         that failed are kept whole in `search/`.\n{}{}{}{}",
-        told.explanation(),
-        table.markdown(),
-        summary.trials,
-        told.chart(),
-        connecting::table(run, summary),
-        told.why(),
-        known(run.searched_on.as_ref(), "", effective)
+    let (search, level) = (&summary.search, summary.search.service_level());
+    let row = |one: &Shown| {
+        context! {
+            request => &*one.searched.workload,
+            server => run.label(&one.searched.server),
+            holds => one.found.holds.map(|at| told.tested(one, at)),
+            fails => one.found.fails.map(|at| told.tested(one, at)),
+            between => told.between(one),
+            in_time => one.found.conditional_rate,
+            p99_us => one.at_held.map(|at| at.p99_us),
+            cpu_us => one.at_held.map(|at| at.cpu_us_per_request),
+            notes => joined(told.notes(one), "; "),
+        }
+    };
+    let connecting = summary.searches.iter().flat_map(|one| {
+        let (request, server) = (&*one.searched.workload, run.label(&one.searched.server));
+        one.connecting.iter().map(move |at| context! { request, server, at => data(at) })
+    });
+    let points =
+        || summary.searches.iter().flat_map(|one| &one.points).filter(|point| point.latency_us.is_none());
+    let settings = run.searched_on.iter().flat_map(|on| &on.servers);
+    let of_level = |of: &ServiceLevel| {
+        context! {
+            tool => of.tool.name(),
+            connections => of.connections,
+            exceed => known(of.exceed_ratio, "none", |share| format!("at most {share}")),
+            short_window_ms => of.short_window_ms,
+        }
+    };
+    fill(
+        "search",
+        context! {
+            level => level.map(of_level),
+            demand => told.demand(),
+            trials_each => search.confirmations,
+            bad_to_fail => bad_to_fail(search.confirmations),
+            window_ms => summary.window_ms,
+            width => search.width.to_string(),
+            ceiling => summary.ceiling.map(|of| context! { tool => of.tool.name(), held => of.held, not_held => of.not_held }),
+            ceiling_of => run.ceiling_words(),
+            rows => summary.searches.iter().map(row).collect::<Vec<Value>>(),
+            trials => summary.trials,
+            has_chart => summary.searches.iter().flat_map(|one| &one.points).any(|point| point.latency_us.is_some()),
+            unseen => points().filter(|point| point.passed == Some(false)).count(),
+            connecting => connecting.collect::<Vec<Value>>(),
+            causes => told.causes()?,
+            limit_ms => level.map_or(summary.timeout_ms, |level| level.p99_ms),
+            settings => settings.map(|(name, ready)| format!("{{\"{name}\":{ready}}}")).collect::<Vec<String>>(),
+        },
     )
-}
-
-/// The settings that each server reported.
-fn effective(conditions: &Conditions) -> String {
-    let servers = conditions.servers.iter().map(|(name, ready)| format!("{{\"{name}\":{ready}}}\n"));
-    let servers: String = servers.collect();
-    format!("\nThe servers' effective settings in these trials:\n\n```json\n{servers}```\n")
 }
 
 /// What a service level demands.
 fn level(level: &ServiceLevel) -> String {
     let failed = known(level.most_failed, "no failure", |share| format!("at most {share} failed"));
     format!("{failed}, p99 below {} ms, at most {} short of the rate", level.p99_ms, level.shortfall)
-}
-
-/// What the load tool can send.
-fn ceiling(Ceiling { tool, held, not_held }: Ceiling, server: &str) -> String {
-    let end = |end: u32| format!("{}/s", count(end.into()));
-    let beyond = known(not_held, "no higher rate was tried", |not_held| format!("not {}", end(not_held)));
-    format!("On this machine {} held {} against {server}, {beyond}.", tool.name(), known(held, "none", end))
 }
 
 /// Loads below the first of which a trial failed, and the others.
@@ -254,65 +263,8 @@ impl Told<'_> {
         notes.into_iter().flatten().collect()
     }
 
-    /// What the table's words mean.
-    fn explanation(&self) -> String {
-        let Searches { search, window_ms, .. } = self.summary;
-        let (width, trials, demand) = (search.width, search.confirmations, self.demand());
-        let Some(level) = search.service_level() else {
-            return format!(
-                "A trial passes with {demand}, the time to connect included. A count *holds* where none of {trials} \
-                 trials fails, and *fails* where at least {} of {trials} do; in between it fails at times. The count from \
-                 which a trial fails more often than not lies above the one and at or below the other. All connections \
-                 are made at once, and the window begins when the server holds 99 % of them. A trial in which that takes \
-                 too long, and no request is bad, is not one at that count. One by hand: `just bombard SERVER REQUEST \
-                 CONNECTIONS`.",
-                bad_to_fail(trials)
-            );
-        };
-        let unknown = || {
-            format!(
-                "What {} can send here was not measured, since the campaign names no server that answers at once \
-                 (ceiling): a search that it held back says so in its notes.",
-                level.tool.name()
-            )
-        };
-        let ceiling = self.summary.ceiling.map(|of| ceiling(of, &self.run.ceiling_words()));
-        format!(
-            "{} sends requests at a steady rate over at most {}, whether or not the server keeps up. A window passes with \
-             {demand}. Latency counts from the moment at which a request was *meant* to be sent. A rate *holds* where, of \
-             {trials} windows of {}, {} of the time lies in windows that failed (RFC 9971, MLRsearch); the highest rate \
-             lies at or above the one and below the other, {width} apart. Windows of {} decided where to look. A window \
-             in which the load tool could not send at the requested rate does not count against the server. *In time/s* \
-             is the conditional throughput of RFC 9971: the requests a second that met the level. {}",
-            level.tool.name(),
-            counted(level.connections.into(), "connection"),
-            time_ms(*window_ms),
-            known(level.exceed_ratio, "none", |share| format!("at most {share}")),
-            time_ms(level.short_window_ms),
-            ceiling.unwrap_or_else(unknown)
-        )
-    }
-
-    fn chart(&self) -> String {
-        let points = || self.summary.searches.iter().flat_map(|search| &search.points);
-        if points().all(|point| point.latency_us.is_none()) {
-            return String::new();
-        }
-        let unseen = points().filter(|point| point.latency_us.is_none() && point.passed == Some(false));
-        let unseen = match unseen.count() {
-            0 => String::new(),
-            trials => format!("\nNot drawn because there was no latency: {trials} trials that failed.\n"),
-        };
-        format!(
-            "\n![Latency against the load, trial by trial](search.svg)\n\nEach mark is a trial: filled where it passed, \
-             hollow where it failed, crossed where the load was not reached; small marks are short windows. The line is \
-             the most that is allowed; a trial below it that is hollow failed by something else. Both axes are \
-             logarithmic.\n{unseen}"
-        )
-    }
-
     /// Why a server fails, how sure that is, and where it fails once the cause is taken away.
-    fn cause(&self, cell: &Diagnosed) -> String {
+    fn cause(&self, cell: &Diagnosed) -> Result<String> {
         let Searches { remedies, remedied, .. } = self.summary;
         let again = remedies.iter().filter_map(|tried| {
             let plan = &tried.plan;
@@ -325,11 +277,11 @@ impl Told<'_> {
             let short = self.short(self.run.label(&cell.server), search);
             Some(format!("  - searched again with {change}: {short}.\n"))
         });
-        causes::explained(cell, remedies) + &again.collect::<String>()
+        Ok(causes::explained(cell, remedies)? + &again.collect::<String>())
     }
 
     /// The same for all servers; of one that fails at a load, and of which nothing else is known, that.
-    fn causes(&self) -> String {
+    fn causes(&self) -> Result<String> {
         let Searches { causes, searches, .. } = self.summary;
         let is_of = |cell: &Diagnosed, search: &Shown| {
             (&cell.server, &cell.workload) == (&search.searched.server, &search.searched.workload)
@@ -338,31 +290,21 @@ impl Told<'_> {
             let at = search.found.fails.filter(|_| !causes.iter().any(|cell| is_of(cell, search)))?;
             let (server, workload) = (&search.searched.server, &search.searched.workload);
             let at = self.load(at.at);
-            Some(format!(
+            Some(Ok(format!(
                 "- **{server}, {workload} at {at}**: unknown: nothing that is counted explains it.\n"
-            ))
+            )))
         });
         causes.iter().map(|cell| self.cause(cell)).chain(unknown).collect()
-    }
-
-    /// A subsection with the causes; empty where there is nothing to explain.
-    fn why(&self) -> String {
-        let causes = self.causes();
-        if causes.is_empty() {
-            return causes;
-        }
-        let limit = self.summary.search.service_level().map_or(self.summary.timeout_ms, |level| level.p99_ms);
-        format!(
-            "\n### Why it fails there\n\nOf the failing trials at the load that fails most often. A request is bad here \
-             that failed or took longer than {}. A cause is *likely* where a counter moved and explains at least half of \
-             the bad requests, or of the time, and *confirmed* where a remedy took the symptom away.\n\n{causes}",
-            time_ms(limit)
-        )
     }
 }
 
 fn outcomes(search: &Shown, at: Tested) -> String {
-    let held = connecting::at(search, at.at).and_then(|of| of.held).filter(|_| at.failed > 0);
+    let held = search
+        .connecting
+        .iter()
+        .find(|of| of.connections == at.at)
+        .and_then(|of| of.held)
+        .filter(|_| at.failed > 0);
     let parts = [
         (at.trials() > 0).then(|| format!("{}/{} failed", at.failed, at.trials())),
         (at.short_trials() > 0).then(|| format!("short {}/{}", at.short_failed, at.short_trials())),

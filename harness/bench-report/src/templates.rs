@@ -24,6 +24,7 @@ macro_rules! templates {
 
 templates![
     "answer",
+    "cause",
     "compare",
     "conditions",
     "environment",
@@ -31,9 +32,11 @@ templates![
     "fault",
     "headline",
     "lost",
+    "moves",
     "repeat",
     "report",
     "saved",
+    "search",
     "verdicts",
 ];
 
@@ -62,7 +65,7 @@ fn environment() -> Result<Environment<'static>, Error> {
     made.add_filter("folded", |text: String, heading: String| {
         Value::from_safe_string(folded(&heading, &text))
     });
-    made.add_filter("code", |text: String| format!("`{}`", text.replace(['`', '\n', '\r'], " ")));
+    made.add_filter("code", |text: String| format!("`{}`", text.replace(['`', '|', '\n', '\r'], " ")));
     made.add_filter("count", number(format::thousands));
     made.add_filter("significant", number(format::significant));
     made.add_filter("three", number(|value| format!("{value:.3}")));

@@ -337,7 +337,7 @@ fn of_figures(run: &Run, shown: &Shown) -> Vec<Picture> {
     // Curves are of all rates; this chart is of one.
     let of = |figure| shown.view.figure.first() == Some(&figure);
     let by_percentile = (of(Figure::P99Us) && !show_rates(run)).then(|| charts::quantiles(run)).flatten();
-    let through = if of(Figure::CpuUsPerRequest) { charts::resources(run) } else { Vec::new() };
+    let through = of(Figure::CpuUsPerRequest).then(|| charts::resources(run)).flatten();
     own.into_iter().chain(by_percentile).chain(through).collect()
 }
 

@@ -20,7 +20,7 @@ pub(super) mod view;
 use palette::COLOURS;
 pub(super) use quantiles::picture as quantiles;
 pub(super) use ratios::picture as ratios;
-pub(super) use resources::pictures as resources;
+pub(super) use resources::picture as resources;
 pub(super) use svg::svg;
 
 use super::format::{bytes, significant, time_us};

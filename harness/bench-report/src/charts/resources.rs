@@ -1,12 +1,10 @@
-//! Each server through the window: a row for each resource. At the headline's load of each workload, or, in a chart for
-//! each workload, at each rate of an open loop with its latency.
+//! Each server through the window at the headline's load of each workload: a row for each resource.
 
+use super::super::Run;
 use super::super::format::{at, thousands};
-use super::super::{Run, views};
 use super::series::{SeriesOf, legend, series};
 use super::{Axis, Chart, Key, Panel, Picture, Plot, Row, Series, short};
 use bench_analysis::{Cell, Moment};
-use bench_model::results::file_part;
 use bench_model::workload::Workload;
 
 /// About as many marks on a line; more would hide it.
@@ -63,38 +61,18 @@ fn over_time(cell: &Cell, value: fn(&Moment) -> Option<f64>) -> Line {
     held(cell, value).into_iter().map(|(t_ms, value)| (t_ms - back_ms, value)).collect()
 }
 
-/// The charts of a run whose servers were watched: at the headline's loads, and where the load rises in steps of rate,
-/// and not several tools send it, one for each workload.
-pub(crate) fn pictures(run: &Run) -> Vec<Picture> {
-    if run.summary.cells.iter().all(|cell| cell.timeline.is_empty()) {
-        return Vec::new();
-    }
-    let open = run.plan.campaign.open.as_ref();
-    let one_load = run.plan.amounts().len() == 1;
-    let at_headline = (one_load || !views::show_rates(run)).then(|| at_headline(run, open.is_some()));
-    let mut pictures: Vec<Picture> = at_headline.into_iter().collect();
-    if open.is_some_and(|open| open.tools.len() <= 1) && run.plan.amounts().len() > 1 {
-        pictures.extend(run.measured_workloads().map(|workload| steps(run, &workload.name)));
-        if let Some(last) = pictures.last_mut() {
-            last.note =
-                "Each row has one scale, so that the steps of the rate compare. A part of the window holds few \
-                requests at a low rate; of fewer than a hundred the 99th percentile is the slowest."
-                    .to_owned();
-        }
-    }
-    pictures
+/// The chart of a run whose servers were watched.
+pub(crate) fn picture(run: &Run) -> Option<Picture> {
+    let is_watched = run.summary.cells.iter().any(|cell| !cell.timeline.is_empty());
+    is_watched.then(|| at_headline(run))
 }
 
 /// Of a window as long as this, in milliseconds, memory and latency come first: whether they grow is the question.
 const LONG_MS: u64 = 60_000;
 
-fn at_headline(run: &Run, is_open: bool) -> Picture {
-    let note = if is_open {
-        "What a server used and held at one moment of the window, medians over blocks, at the headline's rate."
-    } else {
-        "What a server used and held at one moment of the window, medians over blocks, at the headline's load. A line \
-         that is not level says that the window was not steady."
-    };
+fn at_headline(run: &Run) -> Picture {
+    let note = "What a server used and held at one moment of the window, medians over blocks, at the headline's load. In a \
+        closed loop a line that is not level says that the window was not steady.";
     let column = |Workload { name, .. }: &Workload| {
         let level = run.plan.headline_level(name);
         (at(name, level), name.clone(), level.amount())
@@ -109,29 +87,15 @@ fn at_headline(run: &Run, is_open: bool) -> Picture {
     } else {
         &[CPU, MEMORY, CONNECTIONS, SWITCHES, RUN_DELAY]
     };
-    let chart = chart(run, &columns, resources, 2, below);
+    let chart = chart(run, &columns, resources, below);
     Picture::new("resources.svg", "Each server's resources through the window", note, chart)
-}
-
-fn steps(run: &Run, workload: &str) -> Picture {
-    let column = |rate: u32| (format!("{} requests/s", thousands(rate.into())), workload.to_owned(), rate);
-    let columns: Vec<Column> = run.plan.amounts().into_iter().map(column).collect();
-    // The kernel's part is counted in ticks, of which a low rate fills few.
-    let cpu = ("CPU", CPU.1, CPU.2, None);
-    let below = format!(
-        "{workload}: medians over blocks. Latency counts from the moment at which a request was to be sent, by parts \
-         of the window."
-    );
-    let alt = format!("{workload}: CPU, memory and latency through the window, rate by rate");
-    let chart = chart(run, &columns, &[cpu, MEMORY, CONNECTIONS, LATENCY], 6, below);
-    Picture::new(format!("steps-{}.svg", file_part(workload)), alt, "", chart)
 }
 
 /// A column of a chart: its title, its workload and its load.
 type Column = (String, String, u32);
 
 /// A row for each resource, a panel for each column.
-fn chart(run: &Run, columns: &[Column], resources: &[Resource], most: usize, note: String) -> Chart {
+fn chart(run: &Run, columns: &[Column], resources: &[Resource], note: String) -> Chart {
     let window_ms = run.plan.campaign.window_ms as f64;
     let (unit_ms, time, write): (f64, &str, fn(f64) -> String) = match window_ms {
         60e3.. => (60e3, "time in the window, minutes", short),
@@ -155,7 +119,7 @@ fn chart(run: &Run, columns: &[Column], resources: &[Resource], most: usize, not
         let name = if place + 1 == resources.len() { time } else { "" };
         let x = Axis { range: Some((0.0, window_ms / unit_ms)), ..Axis::linear(name, write) };
         let (axes, panels) = ([x, Axis::linear(unit, short)], columns.iter().map(panel).collect());
-        Row::Plot(Plot { title: title.to_owned(), axes, panels, columns: most, height: 110.0 })
+        Row::Plot(Plot { title: title.to_owned(), axes, panels, columns: 2, height: 110.0 })
     };
     let rows: Vec<Row> = resources.iter().enumerate().map(row).collect();
     let mut legend = legend(run, 2.0);

@@ -144,7 +144,7 @@ pub fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result
         args.say(&format!("failed: {first}"));
         args.summarize(&format!("### A trial failed\n\n{first}\n\n"))?;
     }
-    args.summarize(&moves::markdown(&judgement))?;
+    args.summarize(&moves::markdown(&judgement)?)?;
     args.say(&format!("The whole report: {}", report.display()));
     let ending = match judgement.state {
         _ if !failed.is_empty() => Ending::Found,
