@@ -17,6 +17,7 @@ use super::fitted_lines::FittedLine;
 use super::observed::{Observed, Samples, grouped, median_of};
 use bench_model::config::{Along, Fit, View, variable};
 use bench_model::figure::Figure;
+use bench_model::load::Capability;
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::Plan;
 use bench_stats::Estimate;
@@ -345,7 +346,7 @@ impl Context<'_> {
 
 /// Whether a cell's tool tells a latency: in an open loop it counts from when a request was due.
 fn is_known(cell: &Cell, figure: Figure) -> bool {
-    cell.level.rate.is_none() || cell.level.tool.can().tells_when_due || !figure.is_latency()
+    cell.level.rate.is_none() || cell.level.tool.can(Capability::TellsWhenDue) || !figure.is_latency()
 }
 
 /// The least and the most of some values.

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use super::{Bench, Truths, begin_inside};
 use bench_analysis::ceilings::{Ceiling, ceilings, holds};
 use bench_model::config::{Campaign, Open};
-use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tools;
+use bench_model::load::{Capability, LoadTool};
 use bench_model::plan::{self, Plan, Trial};
 use bench_model::results::{CEILINGS, RunFolder};
 use bench_system::interrupt::Interrupt;
@@ -68,7 +68,7 @@ pub(super) fn with_rates(
     found.iter().for_each(say);
     let holds = |tool: LoadTool, rate: u32| {
         // A closed loop sends late rather than more, so it has no ceiling of its own to keep below.
-        !tool.can().open_loop
+        !tool.can(Capability::OpenLoop)
             || found.iter().any(|ceiling| ceiling.tool == tool && ceiling.held >= Some(rate))
     };
     let first = |rate: u32| LoadTool::of_open_loops().find(|tool| holds(*tool, rate));

@@ -26,6 +26,7 @@ use crate::link::Link;
 use crate::subject;
 use bench_model::config::layouts::Layouts;
 use bench_model::config::{Campaign, ConfigDir, Instead, Server};
+use bench_model::load::Capability;
 use bench_model::load::toolchain::Tools;
 use bench_model::plan::{self, Plan, Trial};
 use bench_model::results::{Conditions, DUETS, ENVIRONMENT, Resumed, RunFolder, pretty, remove_all};
@@ -153,7 +154,8 @@ fn drawn(campaign: &Campaign, servers: &[Server]) -> Vec<Trial> {
 /// stages have one each.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
     let has_closed_loop = campaign.has_closed_loop() && campaign.stages.is_none();
-    let repeats_bodies = campaign.tools().all(|tool| tool.can().repeats_bodies) && campaign.duets.is_none();
+    let repeats_bodies =
+        campaign.tools().all(|tool| tool.can(Capability::RepeatsBodies)) && campaign.duets.is_none();
     if !has_closed_loop || repeats_bodies {
         return Ok(());
     }

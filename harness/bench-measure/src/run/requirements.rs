@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::subject::{Process, find_running};
 use bench_model::config::{Campaign, Placement, RunningAt, Server};
-use bench_model::load::LoadTool;
+use bench_model::load::{Capability, LoadTool};
 use bench_model::plan::Plan;
 use bench_model::target::Target;
 use bench_model::transport::Transport;
@@ -62,63 +62,52 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
     // The URL of a server that runs already says how it is reached.
     let transport = running.map_or(environment.transport(), |target| target.transport());
     let (in_flight, batch, over) = (environment.in_flight(), environment.batch(), transport.name());
+    let keep_alive = environment.keep_alive();
     let is_ipc = transport == Transport::Ipc;
     let has_rates = campaign.open.is_some() || campaign.searched_rate().is_some();
     let place = format!("campaign {}: server {}", campaign.name, server.name);
-    if at.is_none() && !server.is_reached_over(transport) {
-        let how = if is_ipc { "--FLAG={ipc} among its args" } else { "ready.line.ws or ws_path" };
-        bail!(
-            "{place}: servers.toml does not say how it is reached over {over}; give {how}, or leave the server out"
-        );
-    } else if is_ipc && environment.network.is_some() {
-        bail!("{place}: a Unix socket crosses no network; leave network out");
-    } else if is_ipc && !server.headers.is_empty() {
-        bail!("{place}: a Unix socket has no headers; leave them or the transport out");
-    } else if campaign.hold && (in_flight, batch) != (1, 1) {
-        bail!("{place}: nothing is sent on connections that are held; leave in_flight and batch out");
-    } else if !environment.keep_alive() && campaign.searches_connections() {
-        bail!("{place}: a search along connections keeps them; leave keep_alive out");
-    } else if let Some(uneven) = campaign.connections.iter().find(|count| **count % in_flight != 0) {
-        bail!(
-            "{place}: {uneven} requests in flight can't be shared out {in_flight} to a connection; choose a multiple \
-             of {in_flight} in connections"
-        );
-    } else if in_flight != 1 && !transport.shares_connections() {
-        bail!(
-            "{place}: over HTTP a connection has one request in flight and not {in_flight}; leave in_flight out, or \
-             set transport to websocket"
-        );
-    } else if batch != 1 && (has_rates || server.answers_one_request()) {
-        bail!(
-            "{place}: batches of {batch} are sent in closed loops alone, whose rates count calls, and to servers that \
-             answer any request; leave batch out"
-        );
+    let is_uneven = campaign.connections.iter().any(|count| count % in_flight != 0);
+    let unknown = format!(
+        "servers.toml does not say how it is reached over {over}; give {}, or leave the server out",
+        if is_ipc { "--FLAG={ipc} among its args" } else { "ready.line.ws or ws_path" }
+    );
+    let refused = [
+        (at.is_none() && !server.is_reached_over(transport), unknown.as_str()),
+        (is_ipc && environment.network.is_some(), "a Unix socket crosses no network; leave network out"),
+        (
+            is_ipc && !server.headers.is_empty(),
+            "a Unix socket has no headers; leave headers or transport out",
+        ),
+        (campaign.hold && (in_flight, batch) != (1, 1), "hold sends nothing; leave in_flight and batch out"),
+        (!keep_alive && campaign.searches_connections(), "[search] keeps connections; leave keep_alive out"),
+        (is_uneven, "each count in connections must be a multiple of in_flight; change one of them"),
+        (
+            in_flight != 1 && !transport.shares_connections(),
+            "over HTTP a connection has one request in flight; leave in_flight out, or set transport to websocket",
+        ),
+        (
+            batch != 1 && (has_rates || server.answers_one_request()),
+            "batches are sent in closed loops alone, to servers that answer any request; leave batch out",
+        ),
+    ];
+    if let Some((_, why)) = refused.iter().find(|(is_asked, _)| *is_asked) {
+        bail!("{place}: {why}");
     }
-    let has_secret = at.is_some_and(|at| at.url.contains("${"));
-    let open = campaign.open.as_ref();
-    let chosen = open.filter(|open| open.tools.is_empty()).map(|_| LoadTool::of_open_loops());
-    for tool in campaign.all_tools().chain(chosen.into_iter().flatten()) {
-        let can = tool.can();
-        let lack = if !can.transports.contains(&transport) {
-            format!("can't send over {over}; name another load tool")
-        } else if in_flight != 1 && !can.several_in_flight {
-            format!("has one request in flight on a connection and not {in_flight}; name another load tool")
-        } else if !environment.keep_alive() && !can.closes_each {
-            "keeps its connections; leave keep_alive out, or give tool = \"bombardier\"".to_owned()
-        } else if server.headers.are_more_than_a_host() && !can.headers {
-            "sends no headers of its own but Host; give tool = \"rpc-load\"".to_owned()
-        } else if has_secret && !can.headers {
-            "fills no variable into a URL; give tool = \"rpc-load\"".to_owned()
-        } else if is_encrypted && !can.tls {
-            "does not verify certificates as a campaign says; give tool = \"rpc-load\"".to_owned()
-        } else if batch != 1 && !can.batches {
-            "can't send batches; name another load tool".to_owned()
-        } else {
-            continue;
-        };
-        bail!("{place}: {} {lack}", can.name);
-    }
-    Ok(())
+    let asked = [
+        (true, Capability::Over(transport)),
+        (in_flight != 1, Capability::SeveralInFlight),
+        (!keep_alive, Capability::ClosesEach),
+        (
+            server.headers.are_more_than_a_host() || at.is_some_and(|at| at.url.contains("${")),
+            Capability::Headers,
+        ),
+        (is_encrypted, Capability::Tls),
+        (batch != 1, Capability::Batches),
+    ];
+    let asked = asked.into_iter().filter_map(|(is_asked, what)| is_asked.then_some(what));
+    let chosen = campaign.open.as_ref().filter(|open| open.tools.is_empty());
+    let chosen = chosen.into_iter().flat_map(|_| LoadTool::of_open_loops());
+    campaign.all_tools().chain(chosen).try_for_each(|tool| tool.check(asked.clone())).context(place)
 }
 
 /// Whether a server is there, and the true answer to each of these workloads is known.

@@ -5,6 +5,7 @@ use anyhow::{Context, Result, ensure};
 use super::open_loop::MOST_RATE;
 use super::{Campaign, CampaignArm, Duets, PassRule, Placement, View};
 use crate::field_checks::{distinct, known, within};
+use crate::load::Capability;
 
 /// The longest window, in milliseconds.
 const LONGEST_MS: u64 = 14_400_000;
@@ -58,12 +59,8 @@ impl Campaign {
             rate.iter().try_for_each(|rate| within("duets.rate", u64::from(*rate), 1, MOST_RATE))?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
-        for can in self.closed_loop_tools().iter().map(|tool| tool.can()) {
-            ensure!(
-                !self.has_closed_loop() || can.closed_loop,
-                "field tool: {} sends at rates alone; give a table [open] with rates, or name another load tool",
-                can.name
-            );
+        for tool in self.closed_loop_tools().iter().filter(|_| self.has_closed_loop()) {
+            tool.check([Capability::ClosedLoop]).context("field tool")?;
         }
         let (is_among, tool) = (self.closed_loop_tools().contains(&self.tool), self.tool.name());
         ensure!(is_among, "field tools: {tool} is not among them; name the load tools in axes.tool");
@@ -113,11 +110,7 @@ impl Campaign {
             "field hold: connections that are held carry no requests; leave out what compares or sends any (baseline, \
              comparisons, ceiling, pass, precision, [open], [duets] and [search])"
         );
-        ensure!(
-            self.tool.can().holds,
-            "field tool: {} can't hold connections without sending; name another load tool",
-            self.tool.name()
-        );
+        self.tool.check([Capability::Holds]).context("field tool")?;
         ensure!(
             self.environment.placement != Placement::Duet,
             "field environment.placement: duet compares servers under load, and hold sends none; leave one of them out"

@@ -2,12 +2,12 @@
 //!
 //! Says which rates and what disturbs them; not which tool can send that many, which is measured where the run begins.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::Campaign;
 use crate::field_checks::{distinct, within};
-use crate::load::{Level, LoadTool};
+use crate::load::{Capability, Level, LoadTool};
 
 /// The most that any rate may be, in requests a second.
 pub(super) const MOST_RATE: u64 = 1_000_000;
@@ -115,11 +115,7 @@ impl Open {
         if !self.tools.is_empty() {
             distinct("open.tools", &self.tools)?;
         }
-        for tool in &self.tools {
-            let can = tool.can();
-            let has_rates = can.open_loop || can.limits_rate;
-            ensure!(has_rates, "field open.tools: {} sends at no rate; name another load tool", can.name);
-        }
+        self.tools.iter().try_for_each(|tool| tool.check([Capability::Rate])).context("field open.tools")?;
         if let Some(background) = &self.background {
             within("open.background.rate", background.rate.unwrap_or(1).into(), 1, MOST_RATE)?;
             within("open.background.connections", background.connections.into(), 1, 60_000)?;

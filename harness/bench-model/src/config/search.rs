@@ -2,12 +2,12 @@
 //! level. Of which servers, how far, how finely, with how many trials; what this machine can carry and what the load
 //! tool can send is found out when a search begins.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Percent};
 use crate::field_checks::{known, within};
-use crate::load::{Level, LoadTool};
+use crate::load::{Capability, Level, LoadTool};
 
 /// The `[search]` table of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,12 +148,7 @@ impl ServiceLevel {
         campaign.environment.check_all_cores("a search for a rate needs its")?;
         // A request that is given up earlier could not be too late.
         within("search.along.rate.p99_ms", self.p99_ms, 1, campaign.timeout_ms)?;
-        ensure!(
-            self.tool.can().open_loop,
-            "field search.along.rate.tool: {} sends again only when it has its answer, so it holds no rate; give {}",
-            self.tool.name(),
-            LoadTool::of_open_loops().map(LoadTool::name).collect::<Vec<_>>().join(" or ")
-        );
+        self.tool.check([Capability::OpenLoop]).context("field search.along.rate.tool")?;
         within("search.along.rate.connections", self.connections.into(), 1, 60_000)?;
         within("search.along.rate.short_window_ms", self.short_window_ms, 500, window_ms)?;
         Ok(((LEAST_REQUESTS * 1_000).div_ceil(self.short_window_ms), 10_000_000))

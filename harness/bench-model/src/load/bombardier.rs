@@ -27,19 +27,16 @@ pub struct Bombardier;
 
 impl Driver for Bombardier {
     fn about(&self) -> About {
+        use super::Capability::*;
         About {
             name: "bombardier",
-            transports: &[Transport::Http],
-            closed_loop: true,
-            limits_rate: true,
-            closes_each: true,
+            can: &[Over(Transport::Http), ClosedLoop, Rate, ClosesEach],
             template: Some(("bombardier.template", TEMPLATE)),
             variable: "BOMBARDIER",
             version: "1.2.6",
             // bombardier version v1.2.6 linux/amd64
             own_version: ("--version", 2),
             build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "", is_quick: true },
-            ..About::default()
         }
     }
 

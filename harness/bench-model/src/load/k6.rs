@@ -64,19 +64,16 @@ pub struct K6;
 
 impl Driver for K6 {
     fn about(&self) -> About {
+        use super::Capability::*;
         About {
             name: "k6",
-            transports: &[Transport::Http, Transport::WebSocket],
-            closed_loop: true,
-            several_bodies: true,
-            users: true,
+            can: &[Over(Transport::Http), Over(Transport::WebSocket), ClosedLoop, SeveralBodies, Users],
             template: Some(("k6.js", SCRIPT)),
             variable: "K6",
             version: "2.2.0",
             // k6 v2.2.0 (go1.25.12, linux/amd64)
             own_version: ("version", 1),
             build: Build::Go { package: "go.k6.io/k6/v2", folder: "k6", is_quick: false },
-            ..About::default()
         }
     }
 

@@ -14,7 +14,7 @@ use crate::workload::requests::{Known, Stream};
 use anyhow::{Context, Result, ensure};
 
 /// How a tool is built.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub enum Build {
     /// A package of a Go module; the folder of its `go.mod`, inside that of the tools.
     Go {
@@ -26,7 +26,6 @@ pub enum Build {
         is_quick: bool,
     },
     /// A package of this workspace, whose program is called as the tool. Cargo itself knows whether it is up to date.
-    #[default]
     Workspace,
 }
 
@@ -37,42 +36,69 @@ impl Build {
     }
 }
 
-/// What a load tool is: what it can do, its pinned version, and how that is built. It can do nothing of which its entry
-/// says nothing.
-#[derive(Debug, Clone, Copy, Default)]
+/// What a campaign may ask of a load tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// To reach a server so.
+    Over(Transport),
+    /// Closed loops.
+    ClosedLoop,
+    /// A rate: as due times, or as an upper limit on a closed loop, for comparison.
+    Rate,
+    /// Open loops: requests are sent when they are due, whatever became of earlier ones.
+    OpenLoop,
+    /// Loads with more than one body.
+    SeveralBodies,
+    /// Closed loops with more than one body: in order, and then again from the first.
+    RepeatsBodies,
+    /// Headers of a user's own.
+    Headers,
+    /// TLS, its certificates verified by those that a user trusts.
+    Tls,
+    /// Loads with more than one request in flight on a connection.
+    SeveralInFlight,
+    /// Loads with several calls in a request, as a JSON-RPC batch.
+    Batches,
+    /// Loads that hold connections and send nothing.
+    Holds,
+    /// Loads with a connection for each request.
+    ClosesEach,
+    /// Results that hold when each request was due, so that latency can count from then.
+    TellsWhenDue,
+    /// Users who come and go, and not connections that are all there from the start.
+    Users,
+}
+
+impl Capability {
+    /// What a tool without it can't do.
+    pub(super) fn words(self) -> String {
+        let words = match self {
+            Self::Over(transport) => return format!("send over {}", transport.name()),
+            Self::ClosedLoop => "send in a closed loop",
+            Self::Rate => "send at a rate",
+            Self::OpenLoop => "send in an open loop",
+            Self::SeveralBodies => "send more than one body",
+            Self::RepeatsBodies => "send more than one body in a closed loop",
+            Self::Headers => "send headers of your own, or fill a variable into a URL",
+            Self::Tls => "verify a certificate as a campaign says",
+            Self::SeveralInFlight => "have several requests in flight on a connection",
+            Self::Batches => "send batches",
+            Self::Holds => "hold connections without sending",
+            Self::ClosesEach => "close a connection after each request",
+            Self::TellsWhenDue => "say when a request was due",
+            Self::Users => "send as users in stages",
+        };
+        words.to_owned()
+    }
+}
+
+/// What a load tool is: what it can do, its pinned version, and how that is built.
+#[derive(Debug, Clone, Copy)]
 pub struct About {
     /// Its name: in campaigns, in results, and of its program.
     pub name: &'static str,
-    /// How it can reach a server.
-    pub transports: &'static [Transport],
-    /// Open loops: requests are sent at a rate, whatever became of earlier ones.
-    pub open_loop: bool,
-    /// Closed loops with an upper limit on their rate, for comparison.
-    pub limits_rate: bool,
-    /// Whether it has closed loops.
-    pub closed_loop: bool,
-    /// Open loops with more than one body.
-    pub several_bodies: bool,
-    /// Closed loops with more than one body: in order, and then again from the first.
-    pub repeats_bodies: bool,
-    /// Headers of a user's own.
-    pub headers: bool,
-    /// TLS, its certificates verified by those that a user trusts.
-    pub tls: bool,
-    /// Loads with more than one request in flight on a connection.
-    pub several_in_flight: bool,
-    /// Loads with several calls in a request, as a JSON-RPC batch.
-    pub batches: bool,
-    /// Loads that hold connections and send nothing.
-    pub holds: bool,
-    /// Loads with a connection for each request.
-    pub closes_each: bool,
-    /// Its results hold when each request was due, so that latency can count from then.
-    pub tells_when_due: bool,
-    /// So does the report that it prints for a person.
-    pub prints_from_due: bool,
-    /// Whether its load has users who come and go, and not connections that are all there from the start.
-    pub users: bool,
+    /// All that it can do.
+    pub can: &'static [Capability],
     /// The name and the content of a file that it reads in every load.
     pub template: Option<(&'static str, &'static str)>,
     /// The environment variable that names another program.

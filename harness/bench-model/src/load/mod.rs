@@ -16,9 +16,11 @@ pub mod silences;
 pub mod toolchain;
 pub mod vegeta;
 
+use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 pub use self::level::{Client, Level, Load, UserStage, at};
+pub use self::load_tool::Capability;
 use self::load_tool::{About, Driver};
 pub use self::sample::{Bin, Latency, LoadSample, OpenWindow, width_ms};
 
@@ -58,17 +60,33 @@ impl LoadTool {
 
     /// Those that have open loops, in the order in which they are tried.
     pub fn of_open_loops() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|tool| tool.can().open_loop)
+        Self::ALL.into_iter().filter(|tool| tool.can(Capability::OpenLoop))
     }
 
     /// As campaigns and its authors call it.
     pub fn name(self) -> &'static str {
-        self.can().name
+        self.about().name
     }
 
-    /// What it is and can do.
-    pub fn can(self) -> About {
+    /// What it is.
+    pub fn about(self) -> About {
         self.driver().about()
+    }
+
+    /// Whether it can do that.
+    pub fn can(self, what: Capability) -> bool {
+        self.about().can.contains(&what)
+    }
+
+    /// Whether it can do all of these.
+    ///
+    /// # Errors
+    /// One line: what it can't, and which load tools can.
+    pub fn check(self, asked: impl IntoIterator<Item = Capability>) -> Result<()> {
+        let Some(lack) = asked.into_iter().find(|what| !self.can(*what)) else { return Ok(()) };
+        let others = Self::ALL.into_iter().filter(|tool| tool.can(lack)).map(Self::name);
+        let others = others.collect::<Vec<_>>().join(", ");
+        bail!("{} can't {}; choose another load tool ({others})", self.name(), lack.words())
     }
 
     /// Whether it is the default.

@@ -33,27 +33,32 @@ pub struct RpcLoad;
 
 impl Driver for RpcLoad {
     fn about(&self) -> About {
+        use super::Capability::*;
         About {
             name: "rpc-load",
-            transports: &Transport::ALL,
-            closed_loop: true,
-            open_loop: true,
-            several_bodies: true,
-            repeats_bodies: true,
-            headers: true,
-            tls: true,
-            several_in_flight: true,
-            batches: true,
-            holds: true,
-            tells_when_due: true,
-            prints_from_due: true,
+            can: &[
+                Over(Transport::Http),
+                Over(Transport::WebSocket),
+                Over(Transport::Ipc),
+                ClosedLoop,
+                Rate,
+                OpenLoop,
+                SeveralBodies,
+                RepeatsBodies,
+                Headers,
+                Tls,
+                SeveralInFlight,
+                Batches,
+                Holds,
+                TellsWhenDue,
+            ],
+            template: None,
             variable: "RPC_LOAD",
             // Built from the same workspace.
             version: env!("CARGO_PKG_VERSION"),
             // rpc-load 0.1.0
             own_version: ("--version", 1),
             build: Build::Workspace,
-            ..About::default()
         }
     }
 

@@ -116,7 +116,7 @@ impl Tool {
     /// # Errors
     /// One line: what is missing and what to install.
     pub fn find(tool: LoadTool, tools: &Path) -> Result<Self> {
-        let build = tool.can().build;
+        let build = tool.about().build;
         // Whether a program of this workspace is up to date, cargo knows.
         let is_final = |found: &Self| !matches!(build, Build::Workspace) || found.source != Source::Pinned;
         if let Some(found) = Self::find_built(tool, tools)?.filter(is_final) {
@@ -139,7 +139,7 @@ impl Tool {
         if let Some(found) = Self::foreign(tool)? {
             return Ok(Some(found));
         }
-        let is_built = match tool.can().build {
+        let is_built = match tool.about().build {
             Build::Go { folder, .. } => is_built(&built_at(tool, tools), &tools.join(folder)),
             Build::Workspace => built_at(tool, tools).is_file(),
         };
@@ -148,16 +148,16 @@ impl Tool {
 
     /// The pinned one, which is built.
     fn pinned(tool: LoadTool, tools: &Path) -> Result<Self> {
-        let version = match tool.can().build {
+        let version = match tool.about().build {
             Build::Go { package, folder, .. } => pinned_version(package, &tools.join(folder))?,
-            Build::Workspace => format!("v{}", tool.can().version),
+            Build::Workspace => format!("v{}", tool.about().version),
         };
         Self::at(built_at(tool, tools), tool, version, Source::Pinned)
     }
 
     /// Finds a tool that is not the pinned one: its environment variable's, one next to this program, or the `PATH`'s.
     fn foreign(tool: LoadTool) -> Result<Option<Self>> {
-        let About { name, variable, .. } = tool.can();
+        let About { name, variable, .. } = tool.about();
         let named = env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
         let source = if named.is_some() { Source::Environment } else { Source::Path };
         let found = named.or_else(|| installed(name)).or_else(|| on_path(name));
@@ -185,7 +185,7 @@ impl Tool {
 
 /// Where a pinned tool is once it is built.
 fn built_at(tool: LoadTool, tools: &Path) -> PathBuf {
-    match tool.can().build {
+    match tool.about().build {
         Build::Go { .. } => tools.join("bin").join(tool.name()),
         Build::Workspace => workspace(tools).join("target/release").join(tool.name()),
     }
@@ -230,7 +230,7 @@ fn pinned_version(package: &str, pins: &Path) -> Result<String> {
 
 /// The version that a foreign program gives: in its own words, or in Go's record of how it was built.
 fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
-    let About { own_version: (option, word), build, .. } = tool.can();
+    let About { own_version: (option, word), build, .. } = tool.about();
     let output = Command::new(path)
         .arg(option)
         .output()

@@ -32,18 +32,16 @@ pub struct Vegeta;
 
 impl Driver for Vegeta {
     fn about(&self) -> About {
+        use super::Capability::*;
         About {
             name: "vegeta",
-            transports: &[Transport::Http],
-            open_loop: true,
-            several_bodies: true,
-            tells_when_due: true,
+            can: &[Over(Transport::Http), Rate, OpenLoop, SeveralBodies, TellsWhenDue],
+            template: None,
             variable: "VEGETA",
             version: "12.13.0",
             // Version: 12.13.0
             own_version: ("-version", 1),
             build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta", is_quick: true },
-            ..About::default()
         }
     }
 

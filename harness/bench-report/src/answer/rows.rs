@@ -6,7 +6,7 @@ use super::super::verdicts::{compares_nothing, is_duet};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
 use bench_analysis::{Cell, Comparison, Mark};
 use bench_model::figure::Figure;
-use bench_model::load::Level;
+use bench_model::load::{Capability, Level};
 use bench_model::plan::short_labels;
 use bench_stats::{Estimate, median};
 
@@ -122,7 +122,7 @@ impl Measured<'_> {
     fn p99<'b>(&'b self, workload: &'b str, level: Level) -> impl Fn(&str) -> Option<Value> + 'b {
         let shown = move |server: &str| {
             let p99 = self.cell(server, workload, level)?.figure(Figure::P99Us);
-            p99.filter(|_| level.rate.is_none() || level.tool.can().tells_when_due)
+            p99.filter(|_| level.rate.is_none() || level.tool.can(Capability::TellsWhenDue))
         };
         let ratio =
             move |server: &str| self.compared(self.run, server, workload, level, |pair| pair.p99_ratio);

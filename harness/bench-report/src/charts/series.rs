@@ -6,7 +6,7 @@ use super::super::format::known;
 use super::{COLOURS, Key, Mark, Style};
 use bench_analysis::Cell;
 use bench_model::config::Server;
-use bench_model::load::LoadTool;
+use bench_model::load::{Capability, LoadTool};
 
 /// One series.
 pub(super) struct SeriesOf<'a> {
@@ -43,7 +43,7 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
         for &tool in &tools {
             for &disturbed in &kinds {
                 let by = known(tool, "", |tool| {
-                    let is_from_send = campaign.open.is_some() && !tool.can().tells_when_due;
+                    let is_from_send = campaign.open.is_some() && !tool.can(Capability::TellsWhenDue);
                     format!(" by {}{}", tool.name(), if is_from_send { ", from the send" } else { "" })
                 });
                 let disturbance = if disturbed && is_alone { ", disturbed" } else { "" };

@@ -20,7 +20,7 @@ fn tool(text: &str) -> Result<LoadTool, String> {
 
 /// Finds or builds load tools.
 pub fn tools(config: &ConfigDir, args: &Args) -> Result<bool> {
-    let is_quick = |tool: &LoadTool| tool.can().build.is_quick();
+    let is_quick = |tool: &LoadTool| tool.about().build.is_quick();
     let tools: Vec<LoadTool> = match args.tools.as_slice() {
         [] => LoadTool::ALL.into_iter().filter(is_quick).collect(),
         given => given.to_vec(),

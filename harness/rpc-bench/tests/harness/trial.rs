@@ -18,7 +18,7 @@ fn a_short_trial_on_one_core_measures_all_that_there_is() {
 
     let folder = bench.folder();
     let kept = fs::read_to_string(folder.join("tool-output/bombardier.template")).unwrap();
-    assert_eq!(kept, LoadTool::Bombardier.can().template.unwrap().1);
+    assert_eq!(kept, LoadTool::Bombardier.about().template.unwrap().1);
     let conditions: Value =
         serde_json::from_str(&fs::read_to_string(folder.join("environment.json")).unwrap()).unwrap();
     assert!(conditions["host"]["one_core"].is_u64(), "{conditions}");

@@ -192,7 +192,7 @@ fn check_clock(clock: Option<Clock>, plan: &SharedLoad) -> Result<()> {
 fn prepare(plan: &SharedLoad, rank: u32, folder: &RunFolder) -> Result<Prepared> {
     let stem = folder.0.join(of_rank(rank, ""));
     let mut template = PathBuf::new();
-    if let Some((_, content)) = plan.tool.can().template {
+    if let Some((_, content)) = plan.tool.about().template {
         let name = of_rank(rank, ".template");
         template = folder.0.join(&name);
         folder.write_derived(&name, content)?;

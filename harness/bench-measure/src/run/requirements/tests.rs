@@ -24,7 +24,7 @@ fn a_server_and_a_load_tool_that_can_not_meet_are_named() {
     let own = |transport, in_flight| Overrides { transport, in_flight, ..Overrides::default() };
     let said = |campaign: &Campaign, name: &str, overrides: Overrides| {
         let server = Server { overrides, ..shipped().server(name).unwrap() };
-        check_transport(campaign, &server).map_err(|error| error.to_string()).err()
+        check_transport(campaign, &server).map_err(|error| format!("{error:#}")).err()
     };
     let websocket = Some(Transport::WebSocket);
     assert_eq!(said(&campaign, "actix", own(websocket, Some(16))), None);
@@ -32,18 +32,18 @@ fn a_server_and_a_load_tool_that_can_not_meet_are_named() {
     let refusal = said(&campaign, "control", own(websocket, None)).unwrap();
     assert!(refusal.starts_with("campaign websocket: server control: ") && refusal.contains("ready.line.ws"));
     let refusal = said(&campaign, "actix", own(websocket, Some(3))).unwrap();
-    assert!(refusal.contains("64 requests in flight") && refusal.contains("a multiple of 3"), "{refusal}");
+    assert!(refusal.contains("a multiple of in_flight"), "{refusal}");
     let refusal = said(&campaign, "actix", own(None, Some(2))).unwrap();
     assert!(refusal.contains("over HTTP"), "{refusal}");
     let batch = || Overrides { batch: Some(10), ..own(None, None) };
     assert_eq!(said(&campaign, "actix", batch()), None);
     let refusal = said(&campaign, "control", batch()).unwrap();
-    assert!(refusal.contains("batches of 10") && refusal.contains("leave batch out"), "{refusal}");
+    assert!(refusal.contains("leave batch out"), "{refusal}");
     let (rates, _) = shipped().campaign("head-of-line").unwrap();
     assert!(said(&rates, "actix", batch()).unwrap().contains("closed loops alone"));
     let closing = || Overrides { keep_alive: Some(false), ..own(None, None) };
     let refusal = said(&campaign, "actix", closing()).unwrap();
-    assert!(refusal.contains("rpc-load keeps its connections"), "{refusal}");
+    assert!(refusal.contains("rpc-load can't close a connection"), "{refusal}");
     let campaign = Campaign { tool: LoadTool::Bombardier, ..campaign };
     assert_eq!(said(&campaign, "actix", closing()), None);
     let refusal = said(&campaign, "actix", batch()).unwrap();

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use rustix::process::Signal;
 
 use super::connecting::{Holding, first_connection};
@@ -23,7 +23,7 @@ use bench_model::load::load_tool::Bodies;
 use bench_model::load::load_tool::{Files, Invocation, Job, Reading};
 use bench_model::load::records::{self, histogram, kept};
 use bench_model::load::toolchain::Tools;
-use bench_model::load::{Load, LoadSample, LoadTool};
+use bench_model::load::{Capability, Load, LoadSample, LoadTool};
 use bench_model::observation::{Connecting, Outcome};
 use bench_model::plan::Trial;
 use bench_model::results::{RunFolder, with_ending};
@@ -182,20 +182,16 @@ impl Bench<'_> {
             _ => order,
         };
         let Order { what, tool, ref load, .. } = order;
-        let can = tool.can();
-        if !can.several_bodies && !matches!(bodies, Bodies::One(_)) {
-            return Err(failed(what, format!("{} sends the same body again and again", can.name)).into());
-        }
-        if !can.transports.contains(&target.transport()) {
-            return Err(anyhow!("{} can't reach {target}", can.name).into());
-        }
+        let bodies_asked = (!matches!(bodies, Bodies::One(_))).then_some(Capability::SeveralBodies);
+        tool.check(bodies_asked).map_err(|error| failed(what, error.to_string()))?;
+        tool.check([Capability::Over(target.transport())])?;
         let stem = self.folder.tool_output(trial, what);
         if let Some(pool) = &self.plan.hosts {
             let launch = Launch { pool, order, url, stem, tools: self.tools };
             return Ok(Ready::Hosts(launch.start(bodies, self.interrupt)?));
         }
         let template = keep_template(self.folder, tool)?;
-        let is_known = tool.can().users || matches!(bodies, Bodies::One(_));
+        let is_known = tool.can(Capability::Users) || matches!(bodies, Bodies::One(_));
         let known = if is_known { self.known_to(trial, load, bodies)? } else { Vec::new() };
         Prepared::new(order, template, stem, &url, &known, bodies).map(Ready::Here)
     }
@@ -378,7 +374,7 @@ pub(in crate::run) fn failed(what: &str, reason: String) -> Outcome {
 
 /// The place of the file that a tool reads in every load, kept in the run's folder; empty for a tool without one.
 pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Result<PathBuf> {
-    let Some((name, content)) = tool.can().template else { return Ok(PathBuf::new()) };
+    let Some((name, content)) = tool.about().template else { return Ok(PathBuf::new()) };
     let tools = RunFolder(folder.0.join("tool-output"));
     let path = tools.0.join(name);
     if !path.is_file() {

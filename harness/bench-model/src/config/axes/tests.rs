@@ -226,7 +226,10 @@ fn load_tools_are_an_axis() {
         tool = [\"vegeta\", \"rpc-load\"]\n";
     assert_eq!(campaign(rates).unwrap().open.unwrap().tools, [LoadTool::Vegeta, LoadTool::RpcLoad]);
     for (wrong, named) in [
-        (closed.replace("bombardier", "vegeta"), "field tool: vegeta sends at rates alone"),
+        (
+            closed.replace("bombardier", "vegeta"),
+            "field tool: vegeta can't send in a closed loop; choose another load tool (bombardier, rpc-load, k6)",
+        ),
         (closed.replace("bombardier", "ab"), "axes.tool: there is no load tool \"ab\"; there are bombardier"),
         (format!("{closed}[[except]]\ntool = \"rpc-load\"\n"), "except.tool"),
         (format!("tool = \"rpc-load\"\n{closed}"), "axes.tool: tool names a load tool, too"),

@@ -16,7 +16,7 @@ use bench_system::probe::host::on_path;
 
 /// Builds a pinned tool from the `go.mod` of a folder.
 pub(super) fn go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<()> {
-    let About { name, variable, version, .. } = tool.can();
+    let About { name, variable, version, .. } = tool.about();
     ensure!(
         on_path("go").is_some(),
         "no {name} and no Go to build it: install Go {} or newer, or set {variable}=path to {name} {version}",
@@ -40,7 +40,7 @@ pub(super) fn go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Resu
 
 /// Builds the tool of this workspace.
 pub(super) fn here(tool: LoadTool, workspace: &Path) -> Result<()> {
-    let About { name, variable, version, .. } = tool.can();
+    let About { name, variable, version, .. } = tool.about();
     ensure!(
         workspace.join("Cargo.toml").is_file(),
         "no {name} next to this program or on the PATH, and no repository to build it from: put it there, or set \

@@ -25,7 +25,7 @@ fn another_version_is_pointed_out() {
 fn the_pins_are_read_from_go_mod() {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/tools");
     for tool in LoadTool::ALL {
-        let About { version, build, .. } = tool.can();
+        let About { version, build, .. } = tool.about();
         if let Build::Go { package, folder, .. } = build {
             assert_eq!(pinned_version(package, &tools.join(folder)).unwrap(), format!("v{version}"));
             assert!(oldest_go(&tools.join(folder)).unwrap().starts_with("1."), "{version}");
