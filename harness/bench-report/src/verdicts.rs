@@ -4,10 +4,11 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::Run;
-use super::format::{at, list};
+use super::format::{at, dash, estimate, list, writer};
 use super::templates::data;
 use bench_analysis::{Comparison, Finding};
 use bench_model::config::Placement;
+use bench_model::figure::Figure;
 use bench_model::plan::layouts;
 use bench_stats::Estimate;
 
@@ -17,6 +18,8 @@ struct Row {
     request: String,
     servers: String,
     figure: String,
+    /// What both servers have of it.
+    of_each: String,
     ratio: Estimate,
     /// None where the figure is not judged.
     verdict: Option<String>,
@@ -66,25 +69,37 @@ fn rows(run: &Run, pair: &Comparison) -> Vec<Row> {
     let Comparison { level, .. } = *pair;
     let of = if run.plan.has_batches() { "call" } else { "request" };
     let (side, is_duet) = if is_duet(run) { (", side by side", true) } else { ("", false) };
-    let row = |figure: String, ratio: Estimate, blocks: usize| {
+    let of_each = |figure: Figure| {
+        let own = |server: &str, other: &str| {
+            let beside = is_duet.then_some(other);
+            let cells = run.summary.cells.iter();
+            let mut cells = cells.filter(|cell| cell.workload == pair.workload && cell.level == level);
+            let cell = cells.find(|cell| cell.server == server && cell.beside.as_deref() == beside);
+            let value = cell.and_then(|cell| cell.figure(figure));
+            dash(value, |value| estimate(value, writer(figure)).replace(" [no interval]", ""))
+        };
+        format!("{}, {}", own(&pair.server, &pair.over), own(&pair.over, &pair.server))
+    };
+    let row = |name: String, figure: Figure, ratio: Estimate, blocks: usize| {
         let (request, servers) = (at(&pair.workload, level), run.pair(pair));
         let resolves = ratio.interval.map(|(low, high)| (high / low).sqrt() - 1.0);
-        Row { request, servers, figure, ratio, verdict: None, blocks, resolves }
+        let of_each = of_each(figure);
+        Row { request, servers, figure: name, of_each, ratio, verdict: None, blocks, resolves }
     };
-    let judged = |figure: String, finding: &Finding, words: String| Row {
+    let judged = |name: String, figure: Figure, finding: &Finding, words: String| Row {
         verdict: Some(words),
-        ..row(figure, finding.ratio, finding.blocks)
+        ..row(name, figure, finding.ratio, finding.blocks)
     };
     // The kernel divides a duet's core, and an open loop's rate is the campaign's.
-    let rate =
-        (!is_duet && level.rate.is_none()).then(|| judged(format!("{of}s/s"), &pair.rate, pair.rate.words()));
-    let cpu = judged(format!("CPU per {of}{side}"), &pair.cpu, pair.cpu.cpu_words());
+    let rate = (!is_duet && level.rate.is_none())
+        .then(|| judged(format!("{of}s/s"), Figure::RequestsPerSecond, &pair.rate, pair.rate.words()));
+    let cpu = judged(format!("CPU per {of}{side}"), Figure::CpuUsPerRequest, &pair.cpu, pair.cpu.cpu_words());
     // A p99 of servers that have no moment without work says how many connections wait.
     let p99 = pair.p99_ratio.filter(|_| !is_duet || level.rate.is_some());
     let from_send = pair.p99_from_send_ratio.filter(|_| p99.is_some());
-    let p99 = [(p99, "p99"), (from_send, "p99 from the send")];
-    let p99 = p99
-        .into_iter()
-        .filter_map(|(ratio, name)| Some(row(format!("{name}{side}"), ratio?, pair.p99_blocks)));
+    let p99 =
+        [(p99, "p99", Figure::P99Us), (from_send, "p99 from the send", Figure::P99FromSendUs)].into_iter();
+    let p99 =
+        p99.filter_map(|(ratio, name, of)| Some(row(format!("{name}{side}"), of, ratio?, pair.p99_blocks)));
     rate.into_iter().chain([cpu]).chain(p99).collect()
 }

@@ -181,10 +181,7 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
     let report = bench.report();
     let ended = "## Headline\n\n- **actix ended by itself (killed by signal 9) after ";
     assert!(report.contains(ended) && report.contains("in 1 of "), "{report}");
-    assert!(
-        report.contains("successful requests/s") && report.contains("## Where it starts to fail"),
-        "{report}"
-    );
+    assert!(report.contains("requests/s") && report.contains("## Where it starts to fail"), "{report}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_duet_measures_two_servers_at_the_same_time() {
         let window_s = two.iter().map(|of| number("/outcome/window_s", of)).fold(0.0, f64::max);
         assert!(used < 1.1 * window_s, "{used} s of CPU in {window_s} s");
     }
-    assert!(bench.report().contains("actix paired with control"), "{}", bench.report());
+    assert!(bench.report().contains("CPU per request, side by side"), "{}", bench.report());
 }
 
 fn check(sample: &Value) {

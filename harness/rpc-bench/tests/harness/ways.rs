@@ -79,7 +79,7 @@ fn the_calls_of_a_batch_are_those_that_the_server_counted() {
         assert!(messages > 0 && counted >= 10 * messages, "{messages} messages, {counted} calls");
     }
     assert!(of(&observations, "actix")["load"]["details"]["batch"].is_null());
-    assert!(bench.report().contains("successful calls/s"), "{}", bench.report());
+    assert!(bench.report().contains("calls/s"), "{}", bench.report());
 }
 
 #[test]
