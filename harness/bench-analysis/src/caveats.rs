@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A share of the ceiling's rate from which a server may be held back by what holds the ceiling back too.
-pub const NEAR_CEILING: f64 = 0.9;
+const NEAR_CEILING: f64 = 0.9;
 
 /// A share of the connections below which too few of them were at work.
 const MOST_ACTIVE: f64 = 0.9;

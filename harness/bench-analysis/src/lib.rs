@@ -26,7 +26,7 @@ pub mod two_runs;
 mod verdict;
 pub mod views;
 
-pub use caveats::{Mark, NEAR_CEILING};
+pub use caveats::Mark;
 pub use cell::Cell;
 pub use comparison::{Comparison, Comparisons, JUDGED, demand};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};

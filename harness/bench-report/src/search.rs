@@ -5,10 +5,10 @@ use anyhow::Result;
 use minijinja::{Value, context};
 
 use super::format::{bullets, count, counted, joined, known, list, load, time_ms};
-use super::templates::{data, fill};
+use super::templates::fill;
 use super::{Run, causes};
 use bench_analysis::search::{Ending, NotReached, Searches, Shown, Tested, bad_to_fail};
-use bench_analysis::{Diagnosed, NEAR_CEILING, grouped};
+use bench_analysis::{Diagnosed, grouped};
 use bench_model::config::ServiceLevel;
 
 impl Run {
@@ -54,19 +54,15 @@ pub fn section(run: &Run) -> Result<String> {
         context! {
             request => &*one.searched.workload,
             server => run.label(&one.searched.server),
-            holds => one.found.holds.map(|at| told.tested(one, at)),
-            fails => one.found.fails.map(|at| told.tested(one, at)),
-            between => told.between(one),
+            holds => one.found.holds.map(tested),
+            fails => one.found.fails.map(tested),
+            between => list(one.found.between.iter().map(|load| tested(*load))),
             in_time => one.found.conditional_rate,
             p99_us => one.at_held.map(|at| at.p99_us),
             cpu_us => one.at_held.map(|at| at.cpu_us_per_request),
             notes => joined(told.notes(one), "; "),
         }
     };
-    let connecting = summary.searches.iter().flat_map(|one| {
-        let (request, server) = (&*one.searched.workload, run.label(&one.searched.server));
-        one.connecting.iter().map(move |at| context! { request, server, at => data(at) })
-    });
     let points =
         || summary.searches.iter().flat_map(|one| &one.points).filter(|point| point.latency_us.is_none());
     let settings = run.searched_on.iter().flat_map(|on| &on.servers);
@@ -87,18 +83,26 @@ pub fn section(run: &Run) -> Result<String> {
             bad_to_fail => bad_to_fail(search.confirmations),
             window_ms => summary.window_ms,
             width => search.width.to_string(),
-            ceiling => summary.ceiling.map(|of| context! { tool => of.tool.name(), held => of.held, not_held => of.not_held }),
-            ceiling_of => run.ceiling_words(),
             rows => summary.searches.iter().map(row).collect::<Vec<Value>>(),
             trials => summary.trials,
             has_chart => summary.searches.iter().flat_map(|one| &one.points).any(|point| point.latency_us.is_some()),
             unseen => points().filter(|point| point.passed == Some(false)).count(),
-            connecting => connecting.collect::<Vec<Value>>(),
             causes => told.causes()?,
             limit_ms => level.map_or(summary.timeout_ms, |level| level.p99_ms),
             settings => settings.map(|(name, ready)| format!("{{\"{name}\":{ready}}}")).collect::<Vec<String>>(),
         },
     )
+}
+
+/// How the trials of a load ended: 12,000 (1/5 failed, short 0/1).
+fn tested(at: Tested) -> String {
+    format!("{} ({})", count(at.at.into()), outcomes(at))
+}
+
+fn outcomes(at: Tested) -> String {
+    let full = (at.trials() > 0).then(|| format!("{}/{} failed", at.failed, at.trials()));
+    let short = (at.short_trials() > 0).then(|| format!("short {}/{}", at.short_failed, at.short_trials()));
+    list(full.into_iter().chain(short))
 }
 
 /// What a service level demands.
@@ -107,17 +111,12 @@ fn level(level: &ServiceLevel) -> String {
     format!("{failed}, p99 below {} ms, at most {} short of the rate", level.p99_ms, level.shortfall)
 }
 
-/// Loads below the first of which a trial failed, and the others.
-fn split(loads: &[Tested]) -> (&[Tested], &[Tested]) {
-    loads.split_at(loads.iter().position(Tested::any_failed).unwrap_or(loads.len()))
-}
-
 impl Told<'_> {
     /// What is demanded of a server.
     fn demand(&self) -> String {
-        let timeout =
-            || format!("no request that fails or takes longer than {}", time_ms(self.summary.timeout_ms));
-        self.summary.search.service_level().map_or_else(timeout, level)
+        let timeout_ms = self.summary.timeout_ms;
+        let none_bad = || format!("no request that fails or takes longer than {}", time_ms(timeout_ms));
+        self.summary.search.service_level().map_or_else(none_bad, level)
     }
 
     /// A load with its unit.
@@ -125,54 +124,30 @@ impl Told<'_> {
         load(self.summary.search.level(at))
     }
 
-    /// How the trials of a load ended: 12,000 (1/5 failed, short 0/1); and what they held, where that was less.
-    fn tested(&self, search: &Shown, at: Tested) -> String {
-        format!("{} ({})", count(at.at.into()), outcomes(search, at))
-    }
-
-    /// The same with the load's unit.
-    fn with_unit(&self, search: &Shown, at: Tested) -> String {
-        format!("{} ({})", self.load(at.at), outcomes(search, at))
-    }
-
     /// One search in the headline's words.
     fn short(&self, name: &str, search: &Shown) -> String {
-        let found = &search.found;
-        let passing = match split(&found.between) {
-            ([], _) => String::new(),
-            (passing, _) => format!("no failure at {}, ", self.span(search, passing)),
-        };
+        let Shown { found, .. } = search;
+        let with_unit = |at: Tested| format!("{} ({})", self.load(at.at), outcomes(at));
+        let ends = [
+            found.holds.map(|at| format!(" holds {}", with_unit(at))),
+            found.fails.map(|at| format!(" fails at {}", with_unit(at))),
+        ];
+        let ends = joined(ends.into_iter().flatten(), ",");
         let reason = self.reason(search);
-        match (found.holds, found.fails) {
-            (Some(low), Some(high)) => {
-                let open = if reason.is_empty() { reason } else { format!(", {reason}") };
-                format!(
-                    "**{name}** holds {}, fails at {}{open}",
-                    self.with_unit(search, low),
-                    self.tested(search, high)
-                )
-            }
-            (Some(low), None) => format!("**{name}** holds {}: {reason}", self.with_unit(search, low)),
-            (None, Some(high)) => {
-                format!("**{name}** fails at {}: {passing}{reason}", self.with_unit(search, high))
-            }
-            (None, None) => format!("**{name}**: {passing}{reason}"),
-        }
+        if reason.is_empty() { format!("**{name}**{ends}") } else { format!("**{name}**{ends}: {reason}") }
     }
 
     /// Why an end of the answer is missing; empty where none is.
     fn reason(&self, search: &Shown) -> String {
-        let (found, limit) = (&search.found, search.searched.limit);
+        let (found, limit) = (&search.found, self.summary.limit);
+        let limited =
+            if limit < self.summary.search.most { "this machine holds" } else { "the campaign has" };
+        let to = || format!("{limited} no load above {}", count(limit.into()));
         match found.ending {
             Ending::Interval => String::new(),
             Ending::HoldsToHighest => match found.fails_at() {
-                None => limit.by.words().to_owned(),
-                Some(at) => format!(
-                    "it fails at times from {} on, and no load is shown to fail up to {} ({})",
-                    self.tested(search, at),
-                    count(limit.at.into()),
-                    limit.by.words()
-                ),
+                None => to(),
+                Some(at) => format!("it fails at times from {} on, and {}", tested(at), to()),
             },
             Ending::TrialsUsedUp => format!("not settled in {} trials", found.trials),
             Ending::Unmeasured => format!("given up because {} trials showed nothing", found.unmeasured),
@@ -184,59 +159,28 @@ impl Told<'_> {
     /// What was reached of a load that was not reached.
     fn not_reached(&self, of: NotReached) -> String {
         let NotReached { at, trials, reached, client_cores, server_cores } = of;
-        let trials = counted(trials.into(), "trial");
         format!(
             "{} were not reached ({} were, with {client_cores:.2} cores of the load tool and {server_cores:.2} of the \
-             server; {trials})",
+             server; {})",
             self.load(at),
-            count(reached)
+            count(reached),
+            counted(trials.into(), "trial")
         )
     }
 
     /// Whose limit it is where the campaign's ceiling, which does next to nothing for a request, fails at the same load
-    /// already.
+    /// already, or the load is not reached against it.
     fn not_the_servers(&self, search: &Shown) -> Option<String> {
         let plan = &self.run.plan;
         let ceiling = plan.campaign.ceiling.as_ref().filter(|name| plan.is_ceiling(name))?;
-        let searched = &search.searched;
-        let same = |other: &&Shown| {
-            other.searched.server == *ceiling && other.searched.workload == searched.workload
+        let (searched, own) = (&search.searched, search.found.fails?);
+        let is_ceiling = |other: &&Shown| {
+            (&other.searched.server, &other.searched.workload) == (ceiling, &searched.workload)
         };
-        let other = self
-            .summary
-            .searches
-            .iter()
-            .find(same)
-            .filter(|other| other.searched.server != searched.server)?;
-        let (own, other) = (search.found.fails?, other.found.fails?);
-        let said = format!("{ceiling} fails there too, so it is the limit of the load tool or the machine");
-        (own.at >= other.at).then_some(said)
-    }
-
-    /// The loads that neither hold nor fail: first those below the lowest at which a trial failed, then the others.
-    fn between(&self, search: &Shown) -> String {
-        let (passing, mixed) = split(&search.found.between);
-        let parts = [passing, mixed].into_iter().filter(|loads| !loads.is_empty());
-        let parts = joined(parts.map(|loads| self.span(search, loads)), "; ");
-        if parts.is_empty() { "-".to_owned() } else { parts }
-    }
-
-    /// Loads by their ends, and how many trials failed at them.
-    fn span(&self, search: &Shown, loads: &[Tested]) -> String {
-        let (Some(first), Some(last)) = (loads.first(), loads.last()) else { return String::new() };
-        if first == last {
-            return self.tested(search, *first);
-        }
-        let all = |of: fn(&Tested) -> u32| loads.iter().map(of).sum();
-        let total = Tested {
-            at: 0,
-            passed: all(|load| load.passed),
-            failed: all(|load| load.failed),
-            short_passed: all(|load| load.short_passed),
-            short_failed: all(|load| load.short_failed),
-        };
-        let [first, last] = [first, last].map(|load| count(load.at.into()));
-        format!("{first} to {last} ({})", outcomes(search, total))
+        let other = self.summary.searches.iter().find(is_ceiling).filter(|_| searched.server != *ceiling)?;
+        let most = other.found.fails.map(|load| load.at).or(other.not_reached.map(|of| of.at))?;
+        let said = format!("so does {ceiling}, so it is the limit of the load tool or the machine");
+        (own.at >= most).then_some(said)
     }
 
     /// What a reader should know of a search's counts.
@@ -244,71 +188,38 @@ impl Told<'_> {
         let found = &search.found;
         let reason = Some(self.reason(search)).filter(|reason| !reason.is_empty());
         let limited = search.not_reached.filter(|_| found.ending != Ending::NotReached);
-        let ends = found.fails.or(found.holds).zip(self.summary.ceiling.and_then(|ceiling| ceiling.held));
-        let near =
-            ends.filter(|(end, held)| f64::from(end.at) >= NEAR_CEILING * f64::from(*held)).map(|_| {
-                "within 10 % of the tool's ceiling: what holds the tool back may hold this server back too"
-                    .to_owned()
-            });
         let complaints = (!search.complaints.is_empty()).then(|| {
             let at = known(found.fails_at(), "", |load| format!("at {}: ", count(load.at.into())));
             at + &list(search.complaints.iter().map(|(kind, trials)| format!("{trials} times {kind}")))
         });
         let contradictions = (!found.contradictions.is_empty()).then(|| {
-            let loads = list(found.contradictions.iter().map(|load| self.tested(search, *load)));
-            format!("**not monotone**: {loads}")
+            format!("**not monotone**: {}", list(found.contradictions.iter().map(|load| tested(*load))))
         });
         let limited = limited.map(|of| self.not_reached(of));
-        let notes = [self.not_the_servers(search), reason, limited, near, complaints, contradictions];
+        let notes = [self.not_the_servers(search), reason, limited, complaints, contradictions];
         notes.into_iter().flatten().collect()
     }
 
-    /// Why a server fails, how sure that is, and where it fails once the cause is taken away.
-    fn cause(&self, cell: &Diagnosed) -> Result<String> {
-        let Searches { remedies, remedied, .. } = self.summary;
-        let again = remedies.iter().filter_map(|tried| {
-            let plan = &tried.plan;
-            let is_of_cell = (&plan.server, &plan.workload) == (&cell.server, &cell.workload);
-            let (name, change) = plan.remedied.as_ref().filter(|_| is_of_cell)?;
-            let mut searches = remedied.iter().flat_map(|again| &again.searches);
-            let search = searches.find(|search| {
+    /// Why servers fail, how sure that is, and where they fail once the cause is taken away.
+    fn causes(&self) -> Result<String> {
+        let Searches { causes, remedies, .. } = self.summary;
+        causes.iter().map(|cell| Ok(causes::explained(cell, remedies)? + &self.again(cell))).collect()
+    }
+
+    /// What was found with the remedies of a server's causes.
+    fn again(&self, cell: &Diagnosed) -> String {
+        let of_cell =
+            |(server, workload): (&String, &String)| (server, workload) == (&cell.server, &cell.workload);
+        let plans = self.summary.remedies.iter().map(|tried| &tried.plan);
+        let again = plans.filter(|plan| of_cell((&plan.server, &plan.workload))).filter_map(|plan| {
+            let (name, change) = plan.remedied.as_ref()?;
+            let mut searches = self.summary.remedied.iter().flat_map(|again| &again.searches);
+            let is_of = |search: &&Shown| {
                 (&search.searched.server, &search.searched.workload) == (name, &cell.workload)
-            })?;
-            let short = self.short(self.run.label(&cell.server), search);
+            };
+            let short = self.short(self.run.label(&cell.server), searches.find(is_of)?);
             Some(format!("  - searched again with {change}: {short}.\n"))
         });
-        Ok(causes::explained(cell, remedies)? + &again.collect::<String>())
+        again.collect()
     }
-
-    /// The same for all servers; of one that fails at a load, and of which nothing else is known, that.
-    fn causes(&self) -> Result<String> {
-        let Searches { causes, searches, .. } = self.summary;
-        let is_of = |cell: &Diagnosed, search: &Shown| {
-            (&cell.server, &cell.workload) == (&search.searched.server, &search.searched.workload)
-        };
-        let unknown = searches.iter().filter_map(|search| {
-            let at = search.found.fails.filter(|_| !causes.iter().any(|cell| is_of(cell, search)))?;
-            let (server, workload) = (&search.searched.server, &search.searched.workload);
-            let at = self.load(at.at);
-            Some(Ok(format!(
-                "- **{server}, {workload} at {at}**: unknown: nothing that is counted explains it.\n"
-            )))
-        });
-        causes.iter().map(|cell| self.cause(cell)).chain(unknown).collect()
-    }
-}
-
-fn outcomes(search: &Shown, at: Tested) -> String {
-    let held = search
-        .connecting
-        .iter()
-        .find(|of| of.connections == at.at)
-        .and_then(|of| of.held)
-        .filter(|_| at.failed > 0);
-    let parts = [
-        (at.trials() > 0).then(|| format!("{}/{} failed", at.failed, at.trials())),
-        (at.short_trials() > 0).then(|| format!("short {}/{}", at.short_failed, at.short_trials())),
-        held.map(|held| format!("at most {} connections held where not all were", count(held))),
-    ];
-    list(parts.into_iter().flatten())
 }

@@ -44,7 +44,7 @@ pub enum Missed {
     P99(f64),
     /// The achieved share of the requested rate, from 0 to 1.
     Rate(f64),
-    /// No more than so many connections were established in time.
+    /// No more than N connections were established in time.
     NotHeld(u64),
     /// There was no window to judge: why.
     NoFigure(String),
@@ -199,7 +199,10 @@ impl Missed {
             Self::P99(_) => "p99 too long".to_owned(),
             Self::Rate(_) => "rate not achieved".to_owned(),
             Self::NotHeld(_) => "connections not held".to_owned(),
-            Self::NoFigure(reason) => reason.clone(),
+            // Its figures stand behind what happened.
+            Self::NoFigure(reason) => {
+                reason.split(['(', ',', ':']).next().unwrap_or(reason).trim().to_owned()
+            }
         }
     }
 }

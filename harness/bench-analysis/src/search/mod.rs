@@ -28,9 +28,9 @@ pub use goal::{Class, Goal, Tried};
 pub use grid::grid;
 pub use judge::{Judge, Missed};
 pub use mlr::{Mlr, Rules};
-pub use plan::{Bound, Limit, SearchPlan, Searched, trial_of};
+pub use plan::{SearchPlan, Searched};
 pub use schedule::{Judged, NextTrial, Replay, Schedule, failing_at};
-pub use summary::{AtHeld, ConnectingAt, NotReached, Point, Searches, Shown, read, summarize};
+pub use summary::{AtHeld, NotReached, Point, Searches, Shown, read, summarize};
 
 /// Trials in all that may show nothing before a search is given up.
 const MOST_UNMEASURED: u32 = 8;

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::schedule::{Judged, NextTrial, Replay, Schedule};
 use super::{Bisection, Goal, Judge, Mlr, Rules, Search, grid};
-use crate::ceilings::Ceiling;
 use bench_model::config::{self, LoadAxis};
 use bench_model::load::Level;
 use bench_model::observation::Observation;
@@ -24,8 +23,8 @@ pub struct SearchPlan {
     pub window_ms: u64,
     /// Processors that server and load tool share.
     pub cores: usize,
-    /// What the load tool can send, measured on the server that answers at once; none where it was not measured.
-    pub ceiling: Option<Ceiling>,
+    /// The highest load that is tried: the campaign's, or the connections that this machine holds.
+    pub limit: u32,
     /// The searches.
     pub searches: Vec<Searched>,
 }
@@ -37,43 +36,6 @@ pub struct Searched {
     pub server: String,
     /// The workload.
     pub workload: String,
-    /// The highest load that is tried, and why it is that.
-    pub limit: Limit,
-}
-
-/// The highest load that is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limit {
-    /// Connections, or requests a second.
-    pub at: u32,
-    /// What allows no more.
-    pub by: Bound,
-}
-
-/// What allows no more load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// The campaign's highest load.
-    Campaign,
-    /// Files that a process of this machine may hold.
-    OpenFiles,
-    /// Ports that a client of this machine may connect from.
-    ClientPorts,
-    /// The load tool sends no more, measured against a server that answers at once.
-    Tool,
-}
-
-impl Bound {
-    /// In words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Campaign => "the campaign goes no higher",
-            Self::OpenFiles => "open files",
-            Self::ClientPorts => "client ports",
-            Self::Tool => "the tool's ceiling",
-        }
-    }
 }
 
 impl SearchPlan {
@@ -82,10 +44,10 @@ impl SearchPlan {
         Judge { level: self.search.service_level(), timeout_ms: self.timeout_ms, cores: self.cores }
     }
 
-    /// A search that has not begun, up to this load.
-    fn begun(&self, limit: u32) -> Search {
+    /// A search that has not begun.
+    fn begun(&self) -> Search {
         let config::Search { from, begin, confirmations, most_trials, .. } = self.search;
-        let width = self.search.width.0;
+        let (limit, width) = (self.limit, self.search.width.0);
         let begin = begin.unwrap_or(from).min(limit);
         let mut loads = grid(from, limit, width);
         if let Err(place) = loads.binary_search(&begin)
@@ -111,14 +73,26 @@ impl SearchPlan {
 
     /// The searches before their first trial.
     pub fn schedule(&self) -> Schedule {
-        let searches = self.searches.iter().map(|searched| self.begun(searched.limit.at));
+        let searches = self.searches.iter().map(|_| self.begun());
         Schedule::new(searches.collect(), self.seed)
     }
 
     /// The trial that a search wants.
     pub fn trial(&self, next: NextTrial) -> Trial {
-        let Searched { server, workload, .. } = &self.searches[next.search];
-        trial_of(&self.search, next, server, workload)
+        let Searched { server, workload } = &self.searches[next.search];
+        let Level { connections, rate, tool, .. } = self.search.level(next.load.at);
+        let short = self.search.service_level().filter(|_| next.load.is_short);
+        Trial {
+            number: next.number,
+            block: next.round,
+            server: server.clone(),
+            workload: workload.clone(),
+            connections,
+            rate,
+            tool,
+            window_ms: short.map(|level| level.short_window_ms),
+            ..Trial::default()
+        }
     }
 
     /// The searches after these observations.
@@ -138,22 +112,5 @@ impl SearchPlan {
             schedule.take(judgement);
         }
         Ok(Replay { schedule, judged })
-    }
-}
-
-/// The trial of a server at a load of a search.
-pub fn trial_of(search: &config::Search, next: NextTrial, server: &str, workload: &str) -> Trial {
-    let Level { connections, rate, tool, .. } = search.level(next.load.at);
-    let short = search.service_level().filter(|_| next.load.is_short);
-    Trial {
-        number: next.number,
-        block: next.round,
-        server: server.to_owned(),
-        workload: workload.to_owned(),
-        connections,
-        rate,
-        tool,
-        window_ms: short.map(|level| level.short_window_ms),
-        ..Trial::default()
     }
 }

@@ -8,11 +8,10 @@ use serde_json::Value;
 
 use super::judge::achieved_share;
 use super::{Found, Judged, Judgement, SearchPlan, Searched, failing_at};
-use crate::ceilings::Ceiling;
 use crate::diagnosed::{Diagnosed, TriedRemedy, diagnosed, remedies};
 use crate::observed::{counts, middle_of, valid, valid_evidence};
 use bench_model::config::{self, Campaign};
-use bench_model::observation::{Connecting, Observation, Sample};
+use bench_model::observation::{Observation, Sample};
 use bench_model::results::{REMEDIED, RunFolder, SEARCHES};
 
 /// What the searches of a run found.
@@ -24,8 +23,8 @@ pub struct Searches {
     pub timeout_ms: u64,
     /// The window of a trial of full length, in milliseconds.
     pub window_ms: u64,
-    /// What the load tool can send, measured on the server that answers at once.
-    pub ceiling: Option<Ceiling>,
+    /// The highest load that may be tried: the campaign's, or the connections that the machine holds.
+    pub limit: u32,
     /// Searches that have not ended.
     pub left: usize,
     /// Trials in all.
@@ -60,9 +59,6 @@ pub struct Shown {
     pub complaints: BTreeMap<String, u32>,
     /// The lowest load that was not reached, and the server not to blame.
     pub not_reached: Option<NotReached>,
-    /// How the connections were made at each count, rising; empty along a rate.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub connecting: Vec<ConnectingAt>,
 }
 
 /// Medians over the passing trials of full length at a load.
@@ -105,27 +101,6 @@ pub struct NotReached {
     pub server_cores: f64,
 }
 
-/// How a server's connections were made in the trials at one count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ConnectingAt {
-    /// Connections that were requested.
-    pub connections: u32,
-    /// Trials of which it is known.
-    pub trials: u32,
-    /// Those of them in which 99 % were not established within `allowed_ms`.
-    pub short: u32,
-    /// How long connecting might take, in milliseconds.
-    pub allowed_ms: u64,
-    /// Median time until 99 % were established, in milliseconds; none where that is longer than allowed.
-    pub median_ms: Option<u64>,
-    /// The most connections that were held in any of the `short` trials.
-    pub held: Option<u64>,
-    /// Requests that failed because their connection could not be made.
-    pub failed: u64,
-    /// Connection attempts that found the listen queue full, where the machine counts them.
-    pub dropped: Option<u64>,
-}
-
 /// Works out what the searches of a folder found: ends, causes, and what remedies did.
 ///
 /// # Errors
@@ -157,7 +132,7 @@ pub fn summarize(
         search: plan.search.clone(),
         timeout_ms: plan.timeout_ms,
         window_ms: plan.window_ms,
-        ceiling: plan.ceiling,
+        limit: plan.limit,
         left: replay.schedule.left(),
         trials: observations.len(),
         searches: plan.searches.iter().zip(replay.found()).map(|of| shown(plan, of)).collect(),
@@ -181,7 +156,6 @@ fn shown(plan: &SearchPlan, (searched, (found, judged)): (&Searched, (Found, &[J
         points: judged.iter().map(point).collect(),
         complaints: counts(missed.map(|missed| missed.kind())),
         not_reached: not_reached(judged),
-        connecting: connecting(judged),
         found,
     }
 }
@@ -230,33 +204,4 @@ fn not_reached(judged: &[Judged<'_>]) -> Option<NotReached> {
         client_cores: sample.client_cores(),
         server_cores: sample.server_cores().unwrap_or(0.0),
     })
-}
-
-/// How connections were made, by count.
-fn connecting(judged: &[Judged<'_>]) -> Vec<ConnectingAt> {
-    let mut all: BTreeMap<u32, Vec<(Connecting, &Sample)>> = BTreeMap::new();
-    for of in judged.iter().filter(|of| of.observation.trial.rate.is_none()) {
-        let Some(sample) = valid_evidence(of.observation) else { continue };
-        let Some(connecting) = sample.connecting else { continue };
-        all.entry(load_of(of)).or_default().push((connecting, sample));
-    }
-    all.into_iter().map(|(connections, trials)| connecting_at(connections, &trials)).collect()
-}
-
-fn connecting_at(connections: u32, trials: &[(Connecting, &Sample)]) -> ConnectingAt {
-    // A trial in which it took too long is slower than any in which it did not.
-    let mut times: Vec<u64> =
-        trials.iter().map(|(connecting, _)| connecting.took_ms.unwrap_or(u64::MAX)).collect();
-    times.sort_unstable();
-    let samples = || trials.iter().map(|(_, sample)| sample);
-    ConnectingAt {
-        connections,
-        trials: trials.len() as u32,
-        short: times.iter().filter(|time| **time == u64::MAX).count() as u32,
-        allowed_ms: trials.iter().map(|(connecting, _)| connecting.allowed_ms).max().unwrap_or(0),
-        median_ms: times.get(times.len() / 2).copied().filter(|time| *time < u64::MAX),
-        held: samples().filter_map(|sample| sample.short_of()).max(),
-        failed: samples().map(|sample| sample.load.not_connected()).sum(),
-        dropped: samples().map(|sample| sample.network.listen_overflows).sum(),
-    }
 }

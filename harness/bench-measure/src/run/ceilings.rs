@@ -14,7 +14,7 @@ use bench_model::results::{CEILINGS, RunFolder};
 use bench_system::interrupt::Interrupt;
 
 /// How long a tool sends a rate, in milliseconds.
-pub(super) const WINDOW_MS: u64 = 1_500;
+const WINDOW_MS: u64 = 1_500;
 
 /// Windows in which a tool may send a rate: it holds one that it held in any of them.
 const WINDOWS: u32 = 2;
@@ -94,7 +94,7 @@ fn say(ceiling: &Ceiling) {
 ///
 /// # Errors
 /// The campaign names no server that answers at once.
-pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
+fn on_ceiling(plan: &Plan) -> Result<Plan> {
     let campaign = &plan.campaign;
     let name = campaign.ceiling.as_ref().with_context(|| {
         format!(

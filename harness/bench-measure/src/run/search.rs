@@ -2,10 +2,9 @@
 //! before the next begins, and what comes next follows from what is written, so searches can be stopped and resumed at
 //! any trial.
 
-mod limits;
+use anyhow::{Context, Result, ensure};
 
-use anyhow::{Context, Result};
-
+use super::most_connections;
 use super::stage::Stage;
 use super::terminal_view::View;
 use bench_analysis::diagnosis::{Remedy, Standing};
@@ -22,12 +21,15 @@ use bench_system::probe::host;
 /// first to open all of them, and the ports that a warm-up has used can't be used again at once.
 const WARMUP_CONNECTIONS: u32 = 50;
 
+/// Connections that are left to the warm-up, to the harness's own requests, and to others.
+const SPARE_PORTS: u64 = 200;
+
 /// Runs the search of a campaign, where it has one, in the folder of its run; then tries the remedy of each likely cause
 /// where servers fail, as far as the campaign says. Where it takes the symptom away, the search is made again with it.
 pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
     let Some(search) = &outer.plan.campaign.search else { return Ok(()) };
     let stage = outer.inside(SEARCH, |folder| {
-        let (plan, searches) = resolve(folder, outer, search)?;
+        let (plan, searches) = resolve(&outer.plan, search)?;
         folder.write_new(SEARCHES, &pretty(&searches)?)?;
         Ok(plan)
     })?;
@@ -48,25 +50,20 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
 }
 
 /// What a campaign's table means on this machine: the plan that its trials run by, and the searches.
-fn resolve(folder: &RunFolder, outer: &Stage<'_>, search: &Search) -> Result<(Plan, SearchPlan)> {
-    let (plan, campaign) = (&outer.plan, &outer.plan.campaign);
-    let (limit, ceiling) = limits::find(folder, outer, search)?;
-    let servers = campaign.searched_servers(search);
+fn resolve(plan: &Plan, search: &Search) -> Result<(Plan, SearchPlan)> {
+    let campaign = &plan.campaign;
     let workloads = if search.workloads.is_empty() { &campaign.workloads } else { &search.workloads }.clone();
-    let of = |workload: &String, server: &String| Searched {
-        server: server.clone(),
-        workload: workload.clone(),
-        limit,
-    };
+    let of =
+        |workload: &String, server: &String| Searched { server: server.clone(), workload: workload.clone() };
     let searches =
-        workloads.iter().flat_map(|workload| servers.iter().map(move |server| of(workload, server)));
+        workloads.iter().flat_map(|workload| campaign.servers.iter().map(move |server| of(workload, server)));
     let searches = SearchPlan {
         search: search.clone(),
         seed: campaign.seed,
         timeout_ms: campaign.timeout_ms,
         window_ms: search.window_ms(campaign),
         cores: host::cores(),
-        ceiling,
+        limit: limit(search)?,
         searches: searches.collect(),
     };
     let mut environment = campaign.environment.clone();
@@ -83,8 +80,23 @@ fn resolve(folder: &RunFolder, outer: &Stage<'_>, search: &Search) -> Result<(Pl
         environment,
         ..campaign.part(SEARCH)
     };
-    let servers = servers.iter().map(|name| plan.server(name).cloned()).collect::<Result<Vec<Server>>>()?;
-    Ok((plan.part(servers, inner), searches))
+    Ok((plan.part(plan.servers.clone(), inner), searches))
+}
+
+/// The highest load that is tried: never more connections than this machine holds.
+fn limit(search: &Search) -> Result<u32> {
+    let most = most_connections().saturating_sub(SPARE_PORTS);
+    let needed = search.service_level().map_or(search.from, |level| level.connections);
+    ensure!(
+        u64::from(needed) <= most,
+        "this machine holds at most {most} connections (open files, client ports), and [search] needs {needed}; see \
+         `just doctor`"
+    );
+    Ok(if search.service_level().is_some() {
+        search.most
+    } else {
+        search.most.min(u32::try_from(most).unwrap_or(u32::MAX))
+    })
 }
 
 /// The servers whose remedy took the symptom away, and a search for each.

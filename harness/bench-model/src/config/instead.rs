@@ -81,9 +81,6 @@ impl Campaign {
         }
         let is_there = |name: &Option<String>| name.as_ref().is_none_or(|name| self.servers.contains(name));
         self.pass.retain(|rule| is_there(&rule.server) && is_there(&rule.over));
-        if let Some(search) = &mut self.search {
-            search.servers.retain(|name| names.contains(name));
-        }
         if self.axes.is_empty() && self.arms.is_empty() && self.compared().is_empty() {
             self.duets = None;
         }

@@ -1,6 +1,5 @@
 //! A search along a load axis: from how many connections on a server fails, or up to which rate it meets a service
-//! level. Of which servers, how far, how finely, with how many trials; what this machine can carry and what the load
-//! tool can send is found out when a search begins.
+//! level. How far, how finely, and with how many trials; what this machine can carry is found out when a search begins.
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -15,15 +14,12 @@ use crate::load::{Capability, Level, LoadTool};
 pub struct Search {
     /// The load that rises, and what is demanded of a server at it.
     pub along: LoadAxis,
-    /// The servers; those of the campaign without its ceiling where left out.
-    #[serde(default)]
-    pub servers: Vec<String>,
     /// The requests; those of the campaign where left out.
     #[serde(default)]
     pub workloads: Vec<String>,
     /// The lowest load: connections, or requests a second.
     pub from: u32,
-    /// The highest load, where the machine holds as many connections, or the load tool sends as much.
+    /// The highest load, where the machine holds as many connections.
     pub most: u32,
     /// The load that is tried first; the lowest where left out. A server that holds the highest one needs fewer trials
     /// if that is the first.
@@ -102,7 +98,6 @@ impl Search {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        known("search.servers", &self.servers, "servers", &campaign.servers)?;
         known("search.workloads", &self.workloads, "workloads", &campaign.workloads)?;
         let window_ms = self.window_ms(campaign);
         within("search.window_ms", window_ms, 500, 600_000)?;
@@ -156,16 +151,6 @@ impl ServiceLevel {
 }
 
 impl Campaign {
-    /// The servers of its search: those that it names, or else the campaign's without its ceiling.
-    pub fn searched_servers(&self, search: &Search) -> Vec<String> {
-        let not_ceiling = |server: &&String| Some(*server) != self.ceiling.as_ref();
-        if search.servers.is_empty() {
-            self.servers.iter().filter(not_ceiling).cloned().collect()
-        } else {
-            search.servers.clone()
-        }
-    }
-
     /// The search, where it is along connections.
     pub fn searches_connections(&self) -> bool {
         self.search.as_ref().is_some_and(|search| search.along == LoadAxis::Connections)

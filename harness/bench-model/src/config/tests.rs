@@ -110,7 +110,6 @@ fn rubbish_in_a_search_is_named() {
     assert_campaign_refused("threshold", &both);
     assert_campaign_refused("slo", &both);
     let along_connections = [
-        ("    \"legacy\", ", "    \"nobody\", ", "search.servers"),
         ("\nmost = ", "\nmost = 70000 #", "search.most"),
         ("\nconfirmations = ", "\nconfirmations = 4 #", "search.confirmations"),
         ("window_ms = 3000", "window_ms = 2000", "search.window_ms: a window of 2000 ms can't show"),

@@ -35,11 +35,6 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
     let kinds: Vec<bool> = [false, true].into_iter().filter(is_measured).collect();
     let mut series: Vec<SeriesOf<'_>> = Vec::new();
     for (server, own) in run.plan.servers.iter().zip(styles(&run.plan.servers)) {
-        // Of a search along a rate the ceiling only says what the tool can send.
-        let along_rate = campaign.searched_rate().is_some();
-        if along_rate && run.plan.is_ceiling(&server.name) {
-            continue;
-        }
         for &tool in &tools {
             for &disturbed in &kinds {
                 let by = known(tool, "", |tool| {

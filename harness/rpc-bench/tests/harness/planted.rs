@@ -90,7 +90,7 @@ fn searched(flags: &[&str], from: u32, most: u32) -> Option<(Bench, Output)> {
     campaign(
         flags,
         &format!(
-            "servers = [\"faulty\", \"control\"]\nceiling = \"control\"\nconnections = []\nwindow_ms = 500\ntimeout_ms \
+            "servers = [\"faulty\"]\nconnections = []\nwindow_ms = 500\ntimeout_ms \
              = 5000\n[search]\nfrom = {from}\nmost = {most}\nwidth = \"50%\"\nconfirmations = 1\nwindow_ms = 3000\n\
              most_trials = 12\n[search.along.rate]\np99_ms = 500\nshortfall = \"50%\"\ntool = \"rpc-load\"\n\
              connections = 16\nshort_window_ms = 2000\n"

@@ -98,7 +98,7 @@ fn reads_well(bench: &Bench, search: &Value) {
         "## Where it starts to fail".to_owned(),
         format!("{low} (0/5 failed)"),
         format!("{high} (5/5 failed"),
-        format!("**actix** holds {low} connections (0/5 failed), fails at {high} (5/5 failed"),
+        format!("**actix** holds {low} connections (0/5 failed), fails at {high} connections (5/5 failed"),
     ] {
         assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
     }
@@ -182,46 +182,6 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
     let ended = "## Headline\n\n- **actix ended by itself (killed by signal 9) after ";
     assert!(report.contains(ended) && report.contains("in 1 of "), "{report}");
     assert!(report.contains("requests/s") && report.contains("## Where it starts to fail"), "{report}");
-}
-
-#[test]
-#[ignore = "takes minutes on a busy machine: just test-long"]
-fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold() {
-    let Some(bench) = Bench::new(1) else { return };
-    // On a busy machine trials at 16 may fail by chance, so that 25 do not reach 64.
-    bench.write("campaigns/search.toml", &campaign().replace("most_trials = 25", "most_trials = 75"));
-    let program = bench.link_faulty();
-    let healthy = format!("program = {:?}", bench.path("server-actix"));
-    bench.replace("servers.toml", &healthy, &format!("program = {program:?}"));
-    // At 16 connections warm-up, window and the harness's own make some 36; at 64 the warm-up alone makes 50.
-    bench.replace(
-        "servers.toml",
-        "args = [\"--listen\"",
-        "args = [\"--stop-accepting-after\", \"45\", \"--listen\"",
-    );
-    let output = bench.run(&["run", "search"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    bench.nothing_is_left_running();
-    let search = found(&bench);
-    assert_eq!(search["found"]["holds"]["at"], 16, "{search}");
-    assert_eq!(search["found"]["fails"]["at"], 32, "{search}");
-    assert_eq!(
-        search["found"]["contradictions"],
-        Value::Array(Vec::new()),
-        "the look at 64 failed too: {search}"
-    );
-    let beyond = bench.observations_in("search").into_iter().find(|trial| trial["connections"] == 64);
-    let beyond = beyond.unwrap_or_else(|| panic!("64 was not tried: {search}"));
-    let outcome = &beyond["outcome"];
-    assert!(
-        outcome["connecting"]["held"].as_u64().unwrap() < 63 && outcome["kind"] != "completed",
-        "{beyond}"
-    );
-    assert_eq!(outcome["connecting"]["took_ms"], Value::Null, "{beyond}");
-    let report = bench.report();
-    for needed in ["### How long connecting takes", "over 1.00 s (not in 1 of 1, at most "] {
-        assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
-    }
 }
 
 #[test]
