@@ -1,6 +1,8 @@
 //! Each row of the table on evidence of its own: it is named, and nothing else is.
 
 mod order;
+#[path = "../../../bench-report/tests/shared/samples.rs"]
+mod samples;
 mod shapes;
 
 use std::collections::BTreeMap;
@@ -12,11 +14,11 @@ use bench_model::config::Placement;
 use bench_model::load::{Latency, LoadSample};
 use bench_model::observation::{Capacity, Connecting, Outcome, Sample};
 use bench_model::plan::Trial;
-use bench_system::probe::host::HostActivity;
 use bench_system::probe::network::NetworkCounters;
 use bench_system::probe::process_usage::CpuTime;
 use bench_system::probe::resources::ResourceSample;
 use bench_system::probe::threads::ThreadUse;
+use samples::sample;
 
 const CONNECTIONS: u32 = 1_000;
 const TIMEOUT_MS: u64 = 2_000;
@@ -53,23 +55,9 @@ pub(crate) fn healthy() -> Sample {
     let thread = |name: &str| ThreadUse { name: name.into(), cpu_us: 700_000, run_delay_us: 250_000 };
     Sample {
         load,
-        server_cpu: Some(CpuTime { user_s: 1.0, system_s: 0.4 }),
-        server_requests: Some(100_000),
-        server_peak_memory_bytes: None,
-        client_cpu: CpuTime { user_s: 0.3, system_s: 0.3 },
-        window_s: 1.1,
         network,
-        host: HostActivity::default(),
-        foreign_cpu: None,
-        answer_bytes: 100,
-        server_errors: zero,
-        memory_before_bytes: None,
         established: Some(1_001),
-        connecting: None,
-        first_half: None,
         resources: vec![moment; 10],
-        sampler_cpu_s: None,
-        warmup: None,
         capacity: Capacity {
             open_files_limit: Some(20_000),
             open_files_before: Some(20),
@@ -79,15 +67,9 @@ pub(crate) fn healthy() -> Sample {
             alone_cpu_us: Some(30.0),
         },
         threads: vec![thread("worker"), thread("worker")],
-        background: None,
-        background_ms: None,
-        stalls: None,
-        checked: None,
-        differences: None,
-        upstream: None,
-        link: None,
-        limited: None,
-        silence: String::new(),
+        window_s: 1.1,
+        client_cpu: CpuTime { user_s: 0.3, system_s: 0.3 },
+        ..sample(100_000.0, 14.0)
     }
 }
 

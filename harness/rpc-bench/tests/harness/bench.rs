@@ -118,6 +118,7 @@ impl Bench {
             fs::create_dir(root.join(folder)).unwrap();
         }
         symlink(fs::canonicalize(tool).unwrap(), root.join("bombardier")).unwrap();
+        symlink(program("rpc-load"), root.join("rpc-load")).unwrap();
         let mut servers = String::new();
         for name in ["actix", "control"] {
             let file = format!("server-{name}");
@@ -203,7 +204,8 @@ impl Bench {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
         command.arg("--config").arg(self.dir.path()).arg("--results").arg(self.path("results"));
-        command.args(args).env("BOMBARDIER", self.path("bombardier")).stdin(Stdio::null());
+        command.args(args).stdin(Stdio::null());
+        command.env("BOMBARDIER", self.path("bombardier")).env("RPC_LOAD", self.path("rpc-load"));
         if self.path("vegeta").is_file() {
             command.env("VEGETA", self.path("vegeta"));
         }
@@ -212,6 +214,15 @@ impl Bench {
 
     pub fn run(&self, args: &[&str]) -> Output {
         ended(&mut self.command(args))
+    }
+
+    /// The same, of a call that must succeed and leave nothing running.
+    pub fn succeeds(&self, args: &[&str]) -> Output {
+        let output = self.run(args);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{args:?}: {said}{}", stderr(&output));
+        self.nothing_is_left_running();
+        output
     }
 
     /// Starts the harness and leaves it running. What it prints goes to a file, so that it never waits for a reader.
@@ -265,8 +276,7 @@ impl Bench {
     /// Packs the run: nothing that tools printed is left, so each of its files has a name that is known as the
     /// harness's own.
     pub fn packs(&self) {
-        let output = self.run(&["pack", self.folder().to_str().unwrap()]);
-        assert!(output.status.success(), "{}", stderr(&output));
+        self.succeeds(&["pack", self.folder().to_str().unwrap()]);
         let mut left = vec![self.folder()];
         while let Some(folder) = left.pop() {
             for entry in fs::read_dir(folder).unwrap() {
@@ -286,6 +296,19 @@ impl Bench {
 
     pub fn report(&self) -> String {
         fs::read_to_string(self.folder().join("report.md")).unwrap()
+    }
+
+    /// The report, which must have all of these.
+    pub fn report_has(&self, needed: &[impl AsRef<str>]) -> String {
+        let report = self.report();
+        for part in needed.iter().map(AsRef::as_ref) {
+            assert!(report.contains(part), "the report lacks {part:?}:\n{report}");
+        }
+        report
+    }
+
+    pub fn summary(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.folder().join("summary.json")).unwrap()).unwrap()
     }
 
     /// Processes of this test's programs: their command lines hold the test's own folder.
@@ -348,6 +371,15 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         std::thread::sleep(Duration::from_millis(5));
     }
     panic!("{what}: not within {PATIENCE:?}")
+}
+
+/// What a wrong call said, which must hold all of these; its exit code must be 2.
+pub fn refused(output: &Output, holds: &[&str]) -> String {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    holds.iter().for_each(|part| assert!(said.contains(part), "{said:?} lacks {part:?}"));
+    assert!(!said.contains("panicked"), "{said}");
+    said
 }
 
 pub fn stderr(output: &Output) -> String {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bench_system::cgroup::{Cgroup, Cpus, MemoryMax, Size};
 
-use crate::bench::{Bench, program, stderr, until};
+use crate::bench::{Bench, stderr, until};
 
 /// A campaign over actix with these axes of its box; `None`, reported, without cgroups or a load tool.
 fn small(axes: &str) -> Option<Bench> {
@@ -51,7 +51,7 @@ fn groups(of: u32) -> Vec<PathBuf> {
 #[test]
 fn a_box_that_is_too_small_is_a_failure_and_a_large_one_has_its_figures() {
     let Some(bench) = small("cpu_quota = [0.05]\nmemory_max = [\"256MiB\", \"1MiB\"]") else { return };
-    let output = bench.command(&["run", "small"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
+    let output = bench.run(&["run", "small"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     bench.nothing_is_left_running();
     let all = bench.observations();
@@ -77,12 +77,7 @@ fn an_interrupted_run_leaves_no_group_and_resumes() {
     let Some(bench) = small(LARGE) else { return };
     let log = fs::File::create(bench.path("log")).unwrap();
     let mut command = bench.command(&["run", "small"]);
-    let child = command
-        .env("RPC_LOAD", program("rpc-load"))
-        .stdout(log.try_clone().unwrap())
-        .stderr(log)
-        .spawn()
-        .unwrap();
+    let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
     let running = crate::started::Running { child };
     let harness = running.child.id();
     until("a group is made", || (!groups(harness).is_empty()).then_some(()));
@@ -93,7 +88,7 @@ fn an_interrupted_run_leaves_no_group_and_resumes() {
     let before = bench.observations().len();
     let folder = bench.folder();
     let mut resumed = bench.command(&["run", "--resume", folder.to_str().unwrap()]);
-    let output = resumed.env("RPC_LOAD", program("rpc-load")).output().unwrap();
+    let output = resumed.output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let numbers: Vec<u64> = bench.observations().iter().map(|one| one["number"].as_u64().unwrap()).collect();
     assert!(numbers.len() > before, "{numbers:?}");
@@ -108,7 +103,7 @@ fn a_box_that_can_not_be_made_is_refused_before_anything_runs() {
         eprintln!("SKIPPED: this machine has every processor that a box can name");
         return;
     }
-    let output = bench.command(&["run", "small"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
+    let output = bench.run(&["run", "small"]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("field cpuset") && said.lines().count() == 1, "{said}");

@@ -26,8 +26,7 @@ fn named(bench: &Bench) -> (Vec<CauseKind>, String) {
     let output = bench.run(&["run", "tiny"]);
     assert!(bench.folder().join("summary.json").is_file(), "{}", stderr(&output));
     bench.nothing_is_left_running();
-    let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
-    let summary: Value = serde_json::from_str(&text).unwrap();
+    let summary = bench.summary();
     let cells = summary["causes"].as_array().cloned().unwrap_or_default();
     let causes = cells.iter().flat_map(|cell| cell["diagnosis"]["causes"].as_array().unwrap().clone());
     let kinds = causes.map(|cause| serde_json::from_value(cause["kind"].clone()).unwrap()).collect();
@@ -109,7 +108,7 @@ fn a_remedy_that_helps_confirms_and_one_that_does_not_refutes() {
     // From the folder alone, the same again.
     let before = bench.report();
     let run = bench.folder();
-    assert!(bench.run(&["report", run.to_str().unwrap()]).status.success());
+    bench.succeeds(&["report", run.to_str().unwrap()]);
     assert_eq!(bench.report(), before);
 
     // 300 connections don't fit into 240 files either.

@@ -6,7 +6,7 @@ use std::path::Path;
 use bench_model::config::ConfigDir;
 use serde_json::Value;
 
-use crate::bench::{Bench, entry, program, stderr};
+use crate::bench::{Bench, entry};
 
 /// Requests a second of the duets.
 const RATE: u64 = 100;
@@ -38,9 +38,7 @@ fn with_a_planted_difference() -> Option<Bench> {
 #[test]
 fn a_planted_difference_is_seen_at_a_rate_and_none_of_a_server_with_itself() {
     let Some(bench) = with_a_planted_difference() else { return };
-    let output = bench.command(&["run", "tiny"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    bench.nothing_is_left_running();
+    bench.succeeds(&["run", "tiny"]);
     let at_rate: Vec<Value> = bench.observations_in("duets");
     let at_rate: Vec<&Value> = at_rate.iter().filter(|trial| trial["rate"] == RATE).collect();
     assert_eq!(at_rate.len(), 12, "three blocks of two pairs");

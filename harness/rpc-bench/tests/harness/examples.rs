@@ -51,8 +51,7 @@ fn the_ceiling_gives_the_answer_that_a_workload_states() {
     );
     bench.replace("campaigns/tiny.toml", "servers = [\"actix\", \"control\"]", "servers = [\"control\"]");
     bench.replace("campaigns/tiny.toml", "workloads = [\"getBalance\"]", "workloads = [\"own\"]");
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    bench.succeeds(&["run", "tiny"]);
     assert_eq!(bench.outcomes(), ["completed"]);
     // The answer of its ledger is another one.
     bench.replace("servers.toml", ", \"--answer-file={answer_file}\"", "");
@@ -65,8 +64,7 @@ fn the_ceiling_gives_the_answer_that_a_workload_states() {
 fn a_mistake_in_one_workload_stops_only_those_who_use_it() {
     let Some(bench) = Bench::new(1) else { return };
     bench.write("workloads/broken.toml", "body = 7");
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    bench.succeeds(&["run", "tiny"]);
     bench.replace("campaigns/tiny.toml", "workloads = [\"getBalance\"]", "workloads = [\"broken\"]");
     let output = bench.run(&["run", "tiny"]);
     let said = stderr(&output);

@@ -72,8 +72,7 @@ fn duets_come_before_a_sweep_and_are_resumed_after_ctrl_c() {
     assert!(!bench.run(&["check", run]).status.success(), "it is not whole");
     let kept = inner();
 
-    let output = bench.run(&["run", "--resume", run]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    bench.succeeds(&["run", "--resume", run]);
     assert!(inner().starts_with(&kept) && inner().lines().count() == 4, "{}", inner());
     let report = bench.report();
     assert!(
@@ -82,7 +81,7 @@ fn duets_come_before_a_sweep_and_are_resumed_after_ctrl_c() {
         "{report}"
     );
     assert!(report.contains("Nothing: all 6 trials that ran"), "{report}");
-    assert!(bench.run(&["check", run]).status.success());
+    bench.succeeds(&["check", run]);
     bench.packs();
 }
 
@@ -101,8 +100,7 @@ fn ctrl_c_keeps_what_was_measured_and_resume_completes_it() {
     assert!(log.contains("trials are kept; resume the run with: cargo rpc-bench run --resume"), "{log}");
 
     let folder = bench.folder();
-    let output = bench.run(&["run", "--resume", folder.to_str().unwrap()]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    bench.succeeds(&["run", "--resume", folder.to_str().unwrap()]);
     let all = bench.observations();
     assert_eq!(all[..kept.len()], kept, "nothing that was measured is lost");
     let numbers: Vec<u64> = all.iter().map(|o| o["number"].as_u64().unwrap()).collect();
@@ -113,7 +111,7 @@ fn ctrl_c_keeps_what_was_measured_and_resume_completes_it() {
 #[test]
 fn a_full_disk_ends_the_run_with_one_line_and_keeps_the_rest() {
     let Some(bench) = Bench::new(1) else { return };
-    assert!(bench.run(&["run", "tiny"]).status.success());
+    bench.succeeds(&["run", "tiny"]);
     let observations = bench.folder().join("observations.ndjson");
     let kept = fs::read(&observations).unwrap();
     fs::remove_file(&observations).unwrap();

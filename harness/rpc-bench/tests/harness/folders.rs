@@ -7,17 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::bench::{Bench, stderr, until};
-
-/// The exit code is 2, and the last line holds all of these; gives all that was said.
-fn refuses(bench: &Bench, args: &[&str], holds: &[&str]) -> String {
-    let output = bench.run(args);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-    let last = said.lines().last().unwrap_or_default();
-    holds.iter().for_each(|part| assert!(last.contains(part), "{args:?}: {last:?} lacks {part:?}"));
-    said
-}
+use crate::bench::{Bench, refused, until};
 
 #[test]
 fn a_run_has_one_writer_until_that_is_killed() {
@@ -28,14 +18,13 @@ fn a_run_has_one_writer_until_that_is_killed() {
     let run = folder.to_str().unwrap();
     let words = format!("is being written to by another rpc-bench (process {})", harness.child.id());
     for args in [&["run", "--resume", run][..], &["report", run]] {
-        assert_eq!(refuses(&bench, args, &[&words]).lines().count(), 1);
+        assert_eq!(refused(&bench.run(args), &[&words]).lines().count(), 1);
     }
     assert!(!folder.join("report.md").exists());
     harness.signal(libc::SIGKILL);
     harness.exit_code();
     bench.nothing_is_left_running();
-    let output = bench.run(&["run", "--resume", run]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    bench.succeeds(&["run", "--resume", run]);
     let numbers: Vec<u64> = bench.observations().iter().map(|o| o["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers.iter().collect::<BTreeSet<_>>().len(), numbers.len(), "{numbers:?}");
     assert!(!folder.join(".lock").exists());
@@ -77,14 +66,15 @@ fn a_disk_without_room_for_a_trial_ends_the_run_which_can_be_resumed() {
     let results = bench.path("results");
     let Some(disk) = SmallDisk::mount(&results, "8m") else { return };
     let mounted = format!("its disk (tmpfs, mounted at {})", results.canonicalize().unwrap().display());
-    let said =
-        refuses(&bench, &["run", "tiny"], &[&mounted, " MiB left, and a trial may take 32.0 MiB; make room"]);
+    let said = refused(
+        &bench.run(&["run", "tiny"]),
+        &[&mounted, " MiB left, and a trial may take 32.0 MiB; make room"],
+    );
     assert!(said.contains("0 trials are kept; resume the run with"), "{said}");
     assert!(bench.observations().is_empty(), "no trial was begun");
     bench.nothing_is_left_running();
     disk.resize("64m");
-    let output = bench.run(&["run", "--resume", bench.folder().to_str().unwrap()]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    bench.succeeds(&["run", "--resume", bench.folder().to_str().unwrap()]);
     assert_eq!(bench.outcomes(), ["completed", "completed"]);
 }
 
@@ -101,13 +91,8 @@ fn a_disk_that_fills_up_in_a_trial_is_no_failure_of_the_load_tool() {
     fs::write(&tool, script).unwrap();
     fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
     let output = bench.command(&["run", "tiny"]).env("BOMBARDIER", &tool).output().unwrap();
-    let said = stderr(&output);
-    assert!(bench.folder().join("filled").is_file(), "the trial was begun: {said}");
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("a trial may take 32.0 MiB; make room") && said.contains("resume the run"),
-        "{said}"
-    );
+    refused(&output, &["a trial may take 32.0 MiB; make room", "resume the run"]);
+    assert!(bench.folder().join("filled").is_file(), "the trial was begun");
     assert!(bench.observations().is_empty(), "{:?}", bench.outcomes());
     bench.nothing_is_left_running();
 }

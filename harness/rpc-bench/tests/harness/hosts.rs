@@ -7,7 +7,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, ENVIRONMENT, ended, stderr};
+use crate::bench::{Bench, ENVIRONMENT, stderr};
 
 /// The launcher's arguments after its program.
 const ARGS: &str = r#""{rank}", "{agent}", "agent", "--plan", "{plan}", "--rank", "{rank}", "--ranks", "{n}", "--start-at", "{start_at}", "--out", "{out}""#;
@@ -16,7 +16,6 @@ const ARGS: &str = r#""{rank}", "{agent}", "agent", "--plan", "{plan}", "--rank"
 /// `fault`.
 fn three_hosts(head: &str, fault: &str) -> Option<Bench> {
     let bench = Bench::new(1)?;
-    bench.link("rpc-load");
     let launch = bench.path("launch");
     fs::write(&launch, format!("#!/bin/sh\nrank=$1\nshift\n{fault}\nexec \"$@\"\n")).unwrap();
     fs::set_permissions(&launch, fs::Permissions::from_mode(0o755)).unwrap();
@@ -37,8 +36,7 @@ fn three_hosts(head: &str, fault: &str) -> Option<Bench> {
 }
 
 fn run(bench: &Bench) -> Output {
-    let mut command = bench.command(&["run", "small", "--hosts", "three"]);
-    let output = ended(command.env("RPC_LOAD", bench.path("rpc-load")));
+    let output = bench.run(&["run", "small", "--hosts", "three"]);
     bench.nothing_is_left_running();
     output
 }
@@ -72,9 +70,7 @@ fn three_hosts_send_a_rate_together_and_their_requests_are_merged() {
     let report = bench.report();
     assert!(report.contains("3 hosts of the pool three"), "{report}");
     // Resumed, it has the same hosts.
-    bench.resume_without_the_last_in("", |resumed| {
-        resumed.env("RPC_LOAD", bench.path("rpc-load"));
-    });
+    bench.resume_without_the_last_in("", |_| ());
     let again = bench.observations();
     assert_eq!(
         again[1]["outcome"]["load"]["details"]["hosts"].as_array().map(Vec::len),

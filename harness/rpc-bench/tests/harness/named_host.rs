@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, program, stderr};
+use crate::bench::{Bench, stderr};
 
 /// The hosts that were named, and how long the longest body was.
 type Seen = Arc<Mutex<(Vec<String>, usize)>>;
@@ -74,7 +74,6 @@ fn each_request_names_its_host_goes_through_no_proxy_and_has_any_length() {
         let url = format!("http://localhost:{port}/");
         let fixed = ["try", &url, "--method", method, "--params", params, "--rate", "20", "--seconds", "5"];
         let mut command = bench.command(&[&fixed[..], headers, &["--max-foreign-cpu", "100%"]].concat());
-        command.env("RPC_LOAD", program("rpc-load"));
         for variable in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
             // Nobody listens on port 1.
             command.env(variable, "http://127.0.0.1:1");

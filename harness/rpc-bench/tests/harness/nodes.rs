@@ -8,7 +8,7 @@ use std::process::Output;
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec};
 
-use crate::bench::{Bench, stderr};
+use crate::bench::{self, Bench, program, stderr};
 use crate::started::Started;
 
 /// The ledger of the tests' campaign.
@@ -62,10 +62,7 @@ fn outcomes(bench: &Bench, server: &str) -> Vec<Value> {
 
 /// One line on standard error that holds these, exit code 2, and nothing begun.
 fn refused(bench: &Bench, output: &Output, holds: &[&str]) {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    holds.iter().for_each(|part| assert!(said.contains(part), "{said:?} lacks {part:?}"));
+    assert_eq!(bench::refused(output, holds).lines().count(), 1);
     assert!(!bench.path("results").exists(), "nothing was begun");
 }
 
@@ -125,15 +122,15 @@ fn a_node_of_another_version_is_held_to_that_version() {
 }
 
 /// Actix that runs already, with this ledger.
-fn started(bench: &Bench, listen: &str, slots: &str, seed: &str) -> Started {
+fn started(listen: &str, slots: &str, seed: &str) -> Started {
     let args = ["--listen", listen, "--accounts", "50", "--slots", slots, "--seed", seed];
-    Started::new(bench.path("server-actix"), &args)
+    Started::new(program("server-actix"), &args)
 }
 
 #[test]
 fn a_node_that_runs_already_is_measured_and_left_running() {
     let Some(bench) = bench("@entry@") else { return };
-    let mut started = started(&bench, "127.0.0.1:0", "90", "1");
+    let mut started = started("127.0.0.1:0", "90", "1");
     let url = started.url.clone();
     let entry = format!("ready = {{ running = {{ url = {url:?} }} }}\nholds = [\"getBalance\"]");
     bench.replace("servers.toml", "@entry@", &entry);
@@ -161,7 +158,7 @@ fn a_node_that_runs_already_is_measured_and_left_running() {
 #[test]
 fn a_target_is_measured_without_any_server_of_the_campaign() {
     let Some(bench) = Bench::new(2) else { return };
-    let started = started(&bench, "127.0.0.1:0", "50", "1");
+    let started = started("127.0.0.1:0", "50", "1");
     bench.replace("campaigns/tiny.toml", "\nseed = 1", "\nprecision = \"1%\"\nseed = 1");
     let output = bench.run(&["run", "tiny", "--target", &started.url]);
     let said = stderr(&output);
@@ -174,18 +171,15 @@ fn a_target_is_measured_without_any_server_of_the_campaign() {
     let report = bench.report();
     let config = bench.dir.path().display();
     let whole = format!("The whole run: `just bench-all tiny --config {config} --target {}`.", started.url);
-    for part in ["target ran already, at http", "at most 3 connections", whole.as_str()] {
-        assert!(report.contains(part), "{part:?} is not in {report}");
-    }
+    bench.report_has(&["target ran already, at http", "at most 3 connections", whole.as_str()]);
     assert!(!report.contains("own answer, given twice"), "it has the campaign's ledger");
 }
 
 #[test]
 fn a_target_with_another_ledger_is_its_own_reference() {
     let Some(bench) = Bench::new(1) else { return };
-    let started = started(&bench, "127.0.0.1:0", "50", "2");
-    let output = bench.run(&["run", "tiny", "--target", &started.url]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let started = started("127.0.0.1:0", "50", "2");
+    let output = bench.succeeds(&["run", "tiny", "--target", &started.url]);
     assert!(stderr(&output).contains("target: answers getBalance otherwise"), "{}", stderr(&output));
     assert_eq!(outcomes(&bench, "target")[0]["kind"], "completed");
     assert!(bench.report().contains("own answer, given twice"), "{}", bench.report());
@@ -201,7 +195,7 @@ fn a_target_is_refused_that_is_not_ones_own_or_gets_too_much() {
     refuse(&["http://192.0.2.1:8899"], &["server target: ", "is not on loopback", "--i-own-this-target"]);
     refuse(&["ftp://127.0.0.1:1"], &["--target", "is not of the form http://HOST:PORT"]);
     refuse(&["http://127.0.0.1:1"], &["server target: ", "no connection; start the service first"]);
-    let started = started(&bench, "127.0.0.1:0", "50", "1");
+    let started = started("127.0.0.1:0", "50", "1");
     let url = started.url.as_str();
     refuse(&[url, "--max-connections", "2"], &["more than the bound of 2", "--max-connections 3"]);
     refuse(&[url, "--max-seconds", "5"], &["more than the bound of 5 s", "--max-seconds 11"]);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::bench::{Bench, stderr};
+use crate::bench::Bench;
 
 /// A campaign at one rate, without and with another load.
 fn with_another_load() -> Option<Bench> {
@@ -25,9 +25,7 @@ fn with_another_load() -> Option<Bench> {
 #[test]
 fn a_rate_with_a_background_load_is_measured_and_resumed() {
     let Some(bench) = with_another_load() else { return };
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    bench.nothing_is_left_running();
+    bench.succeeds(&["run", "tiny"]);
     let ceilings = || fs::read_to_string(bench.folder().join("ceilings/observations.ndjson")).unwrap();
     let tried = ceilings();
     assert!(!tried.is_empty() && !tried.contains("\"disturbed\""), "{tried}");

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
-use crate::bench::{ANY_LOAD, Bench, program, stderr};
+use crate::bench::{ANY_LOAD, Bench, refused, stderr};
 pub(super) use prices::{LATE, Service, TOKEN};
 
 /// A bench whose `tiny` measures the service with this workload: at a rate, or over connections.
@@ -58,7 +58,12 @@ expected = { rises = "/result" }
 
 pub(super) fn run(bench: &Bench, args: &[&str]) -> Output {
     let mut command = bench.command(args);
-    command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN).output().unwrap()
+    command.env("OWN_TOKEN", TOKEN).output().unwrap()
+}
+
+pub(super) fn succeeds(bench: &Bench, args: &[&str]) {
+    let output = run(bench, args);
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 /// That no file below a folder holds one of these texts, and how many files there are.
@@ -104,8 +109,7 @@ fn a_mix_and_recorded_calls_are_measured_at_a_rate_and_in_a_closed_loop() {
         let service = Service::start();
         let Some(bench) = bench(&service, &workload, load) else { return };
         bench.write("workloads/calls.jsonl", RECORDED);
-        let output = run(&bench, &["run", "tiny"]);
-        assert!(output.status.success(), "{workload}: {}", stderr(&output));
+        succeeds(&bench, &["run", "tiny"]);
         assert_eq!(bench.outcomes(), ["completed"]);
         let sample = &bench.observations()[0]["outcome"];
         assert!(sample["load"]["succeeded"].as_u64().unwrap() >= 50, "{sample}");
@@ -137,9 +141,8 @@ fn a_key_in_the_url_is_filled_in_and_never_kept() {
     }
     let Some(bench) = bench(&service, MIX, AT_A_RATE) else { return };
     bench.replace("servers.toml", "/rpc", "/rpc/${OWN_TOKEN}");
-    let refused = bench.command(&["run", "tiny"]).env_remove("OWN_TOKEN").output().unwrap();
-    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
-    assert!(stderr(&refused).contains("the environment has no OWN_TOKEN; set it"), "{}", stderr(&refused));
+    let without = bench.command(&["run", "tiny"]).env_remove("OWN_TOKEN").output().unwrap();
+    refused(&without, &["the environment has no OWN_TOKEN; set it"]);
 }
 
 #[test]
@@ -184,8 +187,7 @@ fn results_fit_a_json_schema_that_the_run_keeps() {
         }
         // The report needs no file but those of the run.
         fs::remove_file(bench.path("workloads/price.json")).unwrap();
-        let report = run(&bench, &["report", bench.folder().to_str().unwrap()]);
-        assert!(report.status.success(), "{}", stderr(&report));
+        succeeds(&bench, &["report", bench.folder().to_str().unwrap()]);
     }
 }
 
@@ -196,15 +198,11 @@ fn a_run_is_not_resumed_with_a_changed_schema_and_a_malformed_one_begins_nothing
     let Some(bench) = bench(&service, &mix, CLOSED) else { return };
     bench.write("workloads/height.json", r#"{ "type": 7 }"#);
     let output = run(&bench, &["run", "tiny"]);
-    let said = stderr(&output);
-    assert!(output.status.code() == Some(2) && said.lines().count() == 1, "{said}");
-    assert!(
-        said.contains("field expected") && said.contains("height.json: no JSON Schema: at /type"),
-        "{said}"
-    );
+    let said = refused(&output, &["field expected", "height.json: no JSON Schema: at /type"]);
+    assert_eq!(said.lines().count(), 1, "{said}");
     assert!(!bench.path("results").exists(), "nothing was begun");
     bench.write("workloads/height.json", r#"{ "type": "string" }"#);
-    assert!(run(&bench, &["run", "tiny"]).status.success());
+    succeeds(&bench, &["run", "tiny"]);
     let folder = bench.folder();
     fs::write(folder.join("observations.ndjson"), "").unwrap();
     bench.write("workloads/height.json", "{}");
@@ -219,26 +217,25 @@ fn what_init_writes_runs_as_it_is() {
     let folder = bench.path("mine");
     let folder = folder.to_str().unwrap();
     let headers = ["--header", "Authorization: Bearer ${OWN_TOKEN}", "--header", "X: a", "--header", "X: b"];
-    let output =
-        run(&bench, &[&["init", folder, "--url", &service.url, "--method", "height"], &headers[..]].concat());
-    assert!(output.status.success(), "{}", stderr(&output));
+    succeeds(
+        &bench,
+        &[&["init", folder, "--url", &service.url, "--method", "height"], &headers[..]].concat(),
+    );
     let quiet = fs::read_to_string(bench.path("mine/campaigns/first.toml")).unwrap();
     assert!(quiet.contains("\nmax_blocks = 6\n"), "{quiet}");
     let quiet = quiet.replace("\nmax_blocks = 6\n", "\nmax_blocks = 1\n");
     bench.write("mine/campaigns/first.toml", &format!("{quiet}\n{ANY_LOAD}"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
     command.args(["--config", folder, "--results", bench.path("results").to_str().unwrap(), "run", "first"]);
-    let output = command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN).output().unwrap();
+    let output = command.env("RPC_LOAD", bench.path("rpc-load")).env("OWN_TOKEN", TOKEN).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(bench.outcomes().len(), 3, "one of each rate");
-    let again = run(&bench, &["init", folder]);
-    assert!(
-        again.status.code() == Some(2) && stderr(&again).contains("is there already"),
-        "{}",
-        stderr(&again)
+    refused(&run(&bench, &["init", folder]), &["is there already"]);
+    refused(
+        &run(&bench, &["init", bench.path("other").to_str().unwrap(), "--method", "a b"]),
+        &["field method"],
     );
-    let wrong = run(&bench, &["init", bench.path("other").to_str().unwrap(), "--method", "a b"]);
-    assert!(stderr(&wrong).contains("field method") && !bench.path("other").exists(), "{}", stderr(&wrong));
+    assert!(!bench.path("other").exists());
 }
 
 #[test]
@@ -246,15 +243,10 @@ fn a_missing_token_a_refused_one_and_a_malformed_line_are_named_before_anything_
     let service = Service::start();
     let Some(bench) = bench(&service, &corpus("drawn"), AT_A_RATE) else { return };
     bench.write("workloads/calls.jsonl", RECORDED);
-    let refused = |output: Output, named: &[&str]| {
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        named.iter().for_each(|part| assert!(said.contains(part), "{said:?} lacks {part:?}"));
-    };
     let without = bench.command(&["run", "tiny"]).env_remove("OWN_TOKEN").output().unwrap();
-    refused(without, &["server prices", "header Authorization", "the environment has no OWN_TOKEN"]);
+    refused(&without, &["server prices", "header Authorization", "the environment has no OWN_TOKEN"]);
     bench.write("workloads/calls.jsonl", &format!("{RECORDED}{{\"method\":7}}\n"));
-    refused(run(&bench, &["run", "tiny"]), &["own.toml", "field requests", "calls.jsonl:5", "invalid type"]);
+    refused(&run(&bench, &["run", "tiny"]), &["own.toml", "field requests", "calls.jsonl:5", "invalid type"]);
     for (bytes, named) in [
         (&b"[{\"id\":1,\"method\":\"height\"}]\n"[..], "not an array of calls (a batch)"),
         (b"{\n \"log\": {}\n}\n", "a JSON object that does not end on its line"),
@@ -262,16 +254,16 @@ fn a_missing_token_a_refused_one_and_a_malformed_line_are_named_before_anything_
         (b"\xff\xfe{\0}\0\n\0", "write it as UTF-8"),
     ] {
         fs::write(bench.path("workloads/calls.jsonl"), bytes).unwrap();
-        refused(run(&bench, &["run", "tiny"]), &["calls.jsonl:1", named]);
+        refused(&run(&bench, &["run", "tiny"]), &["calls.jsonl:1", named]);
     }
     bench.write("workloads/own.toml", MIX);
     bench.replace("workloads/own.toml", "method = \"price.get\"", "method = \"price get\"");
-    refused(run(&bench, &["run", "tiny"]), &["[[request]] 1", "field method"]);
+    refused(&run(&bench, &["run", "tiny"]), &["[[request]] 1", "field method"]);
     assert!(!bench.path("results").exists(), "nothing was begun");
     // Whoever is refused answers, and not as it should.
     let mut call = bench.command(&["try", &service.url, "--method", "height", "--seconds", "5"]);
     let output = call.output().unwrap();
-    refused(output, &["does not answer", "HTTP 401"]);
+    refused(&output, &["does not answer", "HTTP 401"]);
 }
 
 #[test]
@@ -294,12 +286,6 @@ fn one_call_is_tried_with_no_file_at_all() {
     let sample = &bench.observations()[0]["outcome"];
     assert!(sample["load"]["succeeded"].as_u64().unwrap() > 0, "{sample}");
     fs::remove_dir_all(bench.path("results")).unwrap();
-    let output = call(&["--result", "5"]);
-    let said = stderr(&output);
-    assert!(
-        output.status.code() == Some(2) && said.contains("instead of") && said.lines().count() == 1,
-        "{said}"
-    );
-    let output = call(&["--params", "7"]);
-    assert!(stderr(&output).contains("--params"), "{}", stderr(&output));
+    assert_eq!(refused(&call(&["--result", "5"]), &["instead of"]).lines().count(), 1);
+    refused(&call(&["--params", "7"]), &["--params"]);
 }

@@ -3,7 +3,7 @@
 
 use std::process::Output;
 
-use crate::bench::{Bench, ENVIRONMENT, ended, program, stderr};
+use crate::bench::{Bench, ENVIRONMENT, stderr};
 use crate::started::Started;
 
 /// A planted fault: flags, and what is said of it.
@@ -56,8 +56,7 @@ fn tried(seconds: &str, flags: &[&str]) -> Option<(Bench, Output)> {
     let fixed = ["--listen", "127.0.0.1:0", "--accounts", "50", "--slots", "50"];
     let service = Started::new(bench.link_faulty(), &[&fixed[..], flags].concat());
     let limits = ["--seconds", seconds, "--max-foreign-cpu", "100%", "--max-steal", "100%"];
-    let mut command = bench.command(&[&["try", &service.url], &METHOD[..], &limits].concat());
-    let output = command.env("RPC_LOAD", program("rpc-load")).output().unwrap();
+    let output = bench.run(&[&["try", &service.url], &METHOD[..], &limits].concat());
     Some((bench, output))
 }
 
@@ -72,7 +71,7 @@ fn campaign(flags: &[&str], campaign: &str) -> Option<(Bench, Output)> {
              {ENVIRONMENT}"
         ),
     );
-    let output = ended(bench.command(&["run", "planted"]).env("RPC_LOAD", program("rpc-load")));
+    let output = bench.run(&["run", "planted"]);
     bench.nothing_is_left_running();
     assert!(bench.path("results").exists(), "{}", stderr(&output));
     Some((bench, output))

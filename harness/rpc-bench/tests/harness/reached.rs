@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rcgen::{CertificateParams, DnType, KeyPair};
 
-use crate::bench::{ANY_LOAD, Bench, PATIENCE, program, stderr};
+use crate::bench::{ANY_LOAD, Bench, PATIENCE, stderr};
 use crate::own_service::holds_none_of;
 
 const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/harness/service.py");
@@ -61,7 +61,7 @@ fn bench(campaign: &str) -> Option<Bench> {
 
 fn run(bench: &Bench, args: &[&str]) -> Output {
     let mut command = bench.command(args);
-    command.env("RPC_LOAD", program("rpc-load")).env("OWN_SECRET", SECRET).output().unwrap()
+    command.env("OWN_SECRET", SECRET).output().unwrap()
 }
 
 /// The same service, started by somebody else; ended with its owner.

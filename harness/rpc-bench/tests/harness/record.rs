@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::bench::{kill, program, stderr};
+use crate::bench::{kill, stderr};
 use crate::own_service::{self, AT_A_RATE, Service, TOKEN, holds_none_of};
 
 /// A recorder in front of a service, and where it listens.
@@ -174,7 +174,7 @@ fn a_file_of_any_length_is_read_as_it_is_sent() {
     let mut file = fs::File::create(bench.path("workloads/calls.jsonl")).unwrap();
     (0..BYTES / line.len()).for_each(|_| file.write_all(line.as_bytes()).unwrap());
     let mut command = bench.command(&["run", "tiny"]);
-    command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN);
+    command.env("OWN_TOKEN", TOKEN);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut most = 0;
     let status = loop {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::Ordering;
 
-use crate::bench::{Bench, program, stderr};
+use crate::bench::{Bench, stderr};
 use crate::own_service::{self, AT_A_RATE, LATE, Service, TOKEN, holds_none_of};
 
 /// Servers, a mix and a campaign of which one server has fewer slots than the other, so that each answer says another
@@ -34,18 +34,10 @@ fn bench(differences: &str) -> Option<Bench> {
     Some(bench)
 }
 
-/// The exit code of the campaign, and what it printed.
-fn run(bench: &Bench) -> (Option<i32>, String, String) {
-    let output = bench.command(&["run", "tiny"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
-    let printed = String::from_utf8(output.stdout.clone()).unwrap();
-    (output.status.code(), printed, stderr(&output))
-}
-
 #[test]
 fn differences_to_a_reference_are_counted_and_listed() {
     let Some(bench) = bench(", differences = \"counted\"") else { return };
-    let (code, printed, errors) = run(&bench);
-    assert_eq!(code, Some(0), "{errors}");
+    let printed = String::from_utf8(bench.succeeds(&["run", "tiny"]).stdout).unwrap();
     let found = bench.observations()[0]["outcome"]["differences"].clone();
     // One before the window, one after it, and those under load.
     assert!(found["compared"].as_u64().unwrap() > 5 && found["differing"] == found["compared"], "{found}");
@@ -64,16 +56,15 @@ fn differences_to_a_reference_are_counted_and_listed() {
 fn what_is_left_out_is_no_difference() {
     let left_out = ", differences = \"counted\", ignore = [\"/result/context\"]";
     let Some(bench) = bench(left_out) else { return };
-    let (code, printed, errors) = run(&bench);
-    assert_eq!(code, Some(0), "{errors}");
+    let printed = String::from_utf8(bench.succeeds(&["run", "tiny"]).stdout).unwrap();
     assert!(printed.contains("none differs"), "{printed}");
 }
 
 #[test]
 fn a_difference_is_a_wrong_answer_where_it_is_not_counted() {
     let Some(bench) = bench("") else { return };
-    let (code, _, errors) = run(&bench);
-    assert_eq!(code, Some(1), "{errors}");
+    let output = bench.run(&["run", "tiny"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(bench.observations()[0]["outcome"].to_string().contains("wrong_answer"));
 }
 

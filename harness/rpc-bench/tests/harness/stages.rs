@@ -82,20 +82,20 @@ fn users_come_and_go_over_both_transports() {
         "{written:?}"
     );
 
-    let report = bench.report();
-    for part in ["## Users in stages", "| over HTTP ", "| over WebSocket ", "## One transport over the other"]
-    {
-        assert!(report.contains(part), "{part}: {report}");
-    }
+    let report = bench.report_has(&[
+        "## Users in stages",
+        "| over HTTP ",
+        "| over WebSocket ",
+        "## One transport over the other",
+    ]);
     let chart = fs::read_to_string(bench.folder().join("resources.svg")).unwrap();
     assert!(chart.contains("open connections") && chart.contains("p99 latency (thin: median)"));
-    let checked = bench.run(&["check"]);
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    bench.succeeds(&["check"]);
 
     let run = bench.folder();
     let run = run.to_str().unwrap();
-    assert!(bench.run(&["pack", run]).status.success());
-    assert!(bench.run(&["report", run]).status.success());
+    bench.succeeds(&["pack", run]);
+    bench.succeeds(&["report", run]);
     let packed = bench.report();
     let (answer, _) = packed.split_once("## Charts").unwrap();
     assert!(answer.contains("## One transport over the other"), "{packed}");

@@ -5,15 +5,13 @@ use std::fs;
 use bench_model::load::LoadTool;
 use serde_json::Value;
 
-use crate::bench::{Bench, stderr};
+use crate::bench::Bench;
 
 #[test]
 fn a_short_trial_on_one_core_measures_all_that_there_is() {
     let Some(bench) = Bench::new(1) else { return };
     bench.replace("campaigns/tiny.toml", "[environment]", "[environment]\nplacement = \"one-core\"");
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    bench.nothing_is_left_running();
+    bench.succeeds(&["run", "tiny"]);
     assert_eq!(bench.outcomes(), ["completed", "completed"]);
 
     let folder = bench.folder();
@@ -35,9 +33,7 @@ fn a_short_trial_on_one_core_measures_all_that_there_is() {
 fn a_duet_measures_two_servers_at_the_same_time() {
     let Some(bench) = Bench::new(2) else { return };
     bench.replace("campaigns/tiny.toml", "[environment]", "[environment]\nplacement = \"duet\"");
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    bench.nothing_is_left_running();
+    bench.succeeds(&["run", "tiny"]);
     assert_eq!(bench.outcomes(), ["completed"; 4]);
     let observations = bench.observations();
     for two in observations.chunks(2) {

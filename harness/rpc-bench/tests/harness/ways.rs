@@ -10,7 +10,6 @@ use crate::bench::{Bench, stderr};
 /// A campaign over actix by rpc-load. `None` without a load tool.
 fn small(head: &str, arms: &str, slots: u32) -> Option<Bench> {
     let bench = Bench::new(1)?;
-    bench.link("rpc-load");
     bench.replace("servers.toml", "metrics = \"/metrics\"", "metrics = \"/metrics\", ws = \"/ws\"");
     bench.write(
         "campaigns/small.toml",
@@ -27,7 +26,7 @@ fn small(head: &str, arms: &str, slots: u32) -> Option<Bench> {
 
 /// The observations of the campaign, which ran to its end. A busy machine may let no load tool send a rate: then again.
 fn ran(bench: &Bench) -> Vec<Value> {
-    let run = || bench.command(&["run", "small"]).env("RPC_LOAD", bench.path("rpc-load")).output().unwrap();
+    let run = || bench.run(&["run", "small"]);
     let was_too_busy = |output: &Output| stderr(output).contains("no load tool can send");
     let output = iter::repeat_with(run).take(3).find(|output| !was_too_busy(output));
     let output = output.expect("a rate that a load tool can send");

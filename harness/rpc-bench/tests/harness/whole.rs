@@ -7,9 +7,7 @@ use crate::bench::{Bench, stderr};
 #[test]
 fn a_campaign_runs_to_its_report() {
     let Some(bench) = Bench::new(1) else { return };
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    bench.nothing_is_left_running();
+    bench.succeeds(&["run", "tiny"]);
     assert_eq!(bench.outcomes(), ["completed", "completed"]);
     let report = bench.report();
     let checked = "answer to 1 request before and 1 after each window was the true one; under load, answers were \
@@ -68,8 +66,7 @@ fn the_report_has_what_a_reader_needs_and_progress_is_plain_lines_without_a_term
         assert!(line.starts_with(start), "{line}");
         assert!(!line.starts_with('[') || line.ends_with(" left"), "{line}");
     }
-    let report = bench.report();
-    for needed in [
+    bench.report_has(&[
         "## Headline",
         "inconclusive (about 6 blocks would tell)",
         "## CPU and memory",
@@ -80,11 +77,8 @@ fn the_report_has_what_a_reader_needs_and_progress_is_plain_lines_without_a_term
         "bombardier -c 3 -d 1000ms -t 1000ms -m POST",
         "--listen 127.0.0.1:8899",
         "SHA-256",
-    ] {
-        assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
-    }
-    let checked = bench.run(&["check"]);
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    ]);
+    bench.succeeds(&["check"]);
 }
 
 #[test]
@@ -97,8 +91,7 @@ fn the_first_screen_comes_before_what_completes_it() {
     let duets = "[duets]\nconnections = 3\nmax_blocks = 1\nprecision = \"1%\"\nwarmup_ms = 250\nwindow_ms = \
         500\n[environment]";
     bench.replace(campaign, "[environment]", duets);
-    let output = bench.run(&["run", "tiny"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = bench.succeeds(&["run", "tiny"]);
     let at: Vec<u64> = bench.observations().iter().map(|one| one["connections"].as_u64().unwrap()).collect();
     assert_eq!((at.len(), &at[..2]), (6, [3, 3].as_slice()), "the headline's load comes first: {at:?}");
     let said = String::from_utf8_lossy(&output.stdout);

@@ -3,7 +3,7 @@
 
 use std::process::Output;
 
-use crate::bench::{ANY_LOAD, Bench, ended, program, stderr};
+use crate::bench::{ANY_LOAD, Bench, program, stderr};
 use crate::started::Started;
 
 /// Each fault, what names it, and the exit code.
@@ -47,10 +47,6 @@ fn are_named(by: &str, measure: impl Fn(&str) -> Option<(Bench, Output)>) {
     }
 }
 
-fn run(bench: &Bench, args: &[&str]) -> Output {
-    ended(bench.command(args).env("RPC_LOAD", program("rpc-load")))
-}
-
 /// A campaign over the service, which the harness starts.
 fn campaign(fault: &str, table: &str) -> Option<Bench> {
     let bench = Bench::new(1)?;
@@ -77,7 +73,7 @@ fn a_planted_fault_is_named_first_by_try() {
         let right = "[\"right\", \"right\", \"right\"]";
         let fixed = ["try", &service.url, "--method", "m", "--result", right, "--connections", "4"];
         let limits = ["--seconds", "5", "--max-foreign-cpu", "100%", "--max-steal", "100%"];
-        let output = run(&bench, &[&fixed[..], &limits].concat());
+        let output = bench.run(&[&fixed[..], &limits].concat());
         Some((bench, output))
     });
 }
@@ -85,7 +81,7 @@ fn a_planted_fault_is_named_first_by_try() {
 /// A campaign over the service with this table, run to its end.
 fn ran(fault: &str, table: &str) -> Option<(Bench, Output)> {
     let bench = campaign(fault, table)?;
-    let output = run(&bench, &["run", "tiny"]);
+    let output = bench.run(&["run", "tiny"]);
     Some((bench, output))
 }
 

@@ -2,43 +2,27 @@
 //! and to a report with their charts, or without.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use crate::observed::{folder, observe};
+use crate::observed::{self, folder, observe, two_servers};
 use crate::samples::{conditions, sample};
 use bench_analysis::{Cell, Moment, Summary, summarize};
-use bench_model::config::{Campaign, ConfigDir};
+use bench_model::config::Campaign;
 use bench_model::observation::Sample;
 use bench_model::plan::Plan;
-use bench_model::plan::{self, Trial};
-use bench_model::results::RunFolder;
+use bench_model::plan::Trial;
+
 use bench_system::probe::resources::ResourceSample;
 
 /// Two servers at two loads, of which the higher one is the headline's; a window of a second.
 fn plan(blocks: u32) -> Plan {
-    let config = ConfigDir::of_repository();
-    let (quick, _) = config.campaign("quick").unwrap();
-    let campaign = Campaign {
-        servers: ["legacy", "actix"].map(String::from).to_vec(),
-        ceiling: None,
-        workloads: vec!["getBalance".into()],
+    observed::plan(Campaign {
         connections: vec![125, 500],
         headline: BTreeMap::from([("getBalance".into(), 500)]),
         max_blocks: blocks,
         max_extra_blocks: Some(0),
-        precision: None,
-        duets: None,
         window_ms: 1_000,
-        ..quick
-    };
-    Plan {
-        workloads: vec![config.workload("getBalance").unwrap()],
-        servers: ["legacy", "actix"].map(|name| config.server(name).unwrap()).to_vec(),
-        threads: 2,
-        trials: plan::trials(&campaign),
-        campaign,
-        ..Plan::default()
-    }
+        ..two_servers()
+    })
 }
 
 fn summary(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Summary {
@@ -141,26 +125,15 @@ fn with_quantiles(mut sample: Sample) -> Sample {
     sample
 }
 
-/// The folder of these samples with its report.
-fn written(results: &Path, plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> RunFolder {
-    let conditions = conditions("rpc-bench run charts");
-    let folder = folder(results, "charts", plan, &conditions, observe(plan, gave));
-    bench_report::write(&folder).unwrap();
-    folder
-}
-
 /// The report of these samples, and its charts by their names.
 fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, BTreeMap<String, String>) {
     let dir = tempfile::tempdir().unwrap();
-    let folder = written(dir.path(), plan, gave);
+    let folder = folder(dir.path(), "charts", plan, &conditions("rpc-bench run charts"), observe(plan, gave));
+    let (_, report) = observed::reported(&folder);
     let entries = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
     let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
     let names = entries.filter_map(|name| name.into_string().ok()).filter(|name| name.ends_with(".svg"));
-    (read("report.md"), names.map(|name| (name.clone(), read(&name))).collect())
-}
-
-fn names(charts: &BTreeMap<String, String>) -> Vec<&str> {
-    charts.keys().map(String::as_str).collect()
+    (report, names.map(|name| (name.clone(), read(&name))).collect())
 }
 
 #[test]
@@ -183,7 +156,7 @@ fn a_report_shows_its_charts_and_the_cost_of_reading() {
         Sample { sampler_cpu_s: Some([0.002, 0.003, 0.010][trial.block as usize - 1]), ..sample }
     });
     assert_eq!(
-        names(&charts),
+        charts.keys().collect::<Vec<_>>(),
         ["cpu-and-memory.svg", "latency.svg", "quantiles.svg", "rate.svg", "ratios.svg", "resources.svg"]
     );
     assert!(report.contains("](quantiles.svg)") && report.contains("](resources.svg)"), "{report}");

@@ -1,13 +1,46 @@
 //! Runs that no server carried out: what their trials gave, their folders, and how their reports are read.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use bench_model::config::{Campaign, ConfigDir};
 use bench_model::load::{Latency, OpenWindow};
 use bench_model::observation::{Observation, Outcome, Sample};
-use bench_model::plan::{Plan, Trial};
+use bench_model::plan::{self, Plan, Trial};
 use bench_model::results::{RunFolder, pretty};
 use bench_report::Run;
+
+/// `quick` as a sweep of legacy and actix alone: one request, one load.
+pub fn two_servers() -> Campaign {
+    let (quick, _) = ConfigDir::of_repository().campaign("quick").unwrap();
+    Campaign {
+        servers: ["legacy", "actix"].map(String::from).to_vec(),
+        ceiling: None,
+        workloads: vec!["getBalance".into()],
+        connections: vec![125],
+        headline: BTreeMap::new(),
+        compare_headline_only: false,
+        precision: None,
+        max_minutes: None,
+        duets: None,
+        search: None,
+        ..quick
+    }
+}
+
+/// The plan of a campaign whose servers and workloads are those of the repository.
+pub fn plan(campaign: Campaign) -> Plan {
+    let config = ConfigDir::of_repository();
+    Plan {
+        workloads: campaign.workloads.iter().map(|name| config.workload(name).unwrap()).collect(),
+        servers: campaign.servers.iter().map(|name| config.server(name).unwrap()).collect(),
+        threads: 2,
+        trials: plan::trials(&campaign),
+        campaign,
+        ..Plan::default()
+    }
+}
 
 /// What came of a trial.
 pub fn observation(trial: &Trial, outcome: Outcome) -> Observation {

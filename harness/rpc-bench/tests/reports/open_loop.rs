@@ -16,7 +16,7 @@ use bench_model::plan::{self, Trial};
 use bench_model::results::{RunFolder, SUMMARY};
 use bench_report::Run;
 
-use crate::observed::{self, all, completed, folder, observation, observe};
+use crate::observed::{self, all, completed, folder, observation, observe, two_servers};
 use crate::samples::{conditions, sample};
 use crate::schema;
 
@@ -26,7 +26,7 @@ fn config() -> ConfigDir {
 
 fn plan(open: Open) -> Plan {
     let (rates, _) = config().campaign("rates").unwrap();
-    let campaign = Campaign {
+    let plan = observed::plan(Campaign {
         servers: ["legacy", "actix"].map(String::from).to_vec(),
         ceiling: None,
         workloads: vec!["getBalance".into()],
@@ -37,17 +37,9 @@ fn plan(open: Open) -> Plan {
         window_ms: 10_000,
         open: Some(open.clone()),
         ..rates
-    };
+    });
     let rates = open.levels(|_| Some(LoadTool::Vegeta));
-    Plan {
-        workloads: vec![config().workload("getBalance").unwrap()],
-        servers: ["legacy", "actix"].map(|name| config().server(name).unwrap()).to_vec(),
-        threads: 2,
-        trials: plan::trials_at(&campaign, &rates),
-        rates,
-        campaign,
-        ..Plan::default()
-    }
+    Plan { trials: plan::trials_at(&plan.campaign, &rates), rates, ..plan }
 }
 
 fn open(rates: &[u32]) -> Open {
@@ -280,15 +272,7 @@ fn cpu_time_is_for_every_request_that_was_sent() {
 /// A connection with several requests in flight is one connection.
 #[test]
 fn open_connections_are_compared_with_those_that_were_wanted() {
-    let (campaign, _) = config().campaign("quick").unwrap();
-    let campaign = Campaign {
-        connections: vec![500],
-        workloads: vec!["getBlocks".into()],
-        headline: BTreeMap::new(),
-        duets: None,
-        search: None,
-        ..campaign
-    };
+    let campaign = Campaign { connections: vec![500], workloads: vec!["getBlocks".into()], ..two_servers() };
     let trials = plan::trials(&campaign);
     let observed = |established: u64, requested: u32| {
         let connecting =

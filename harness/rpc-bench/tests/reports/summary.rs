@@ -5,7 +5,7 @@ mod lost_blocks;
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::observed::observation;
+use crate::observed::{completed, observation, two_servers};
 use crate::samples::sample;
 use bench_analysis::block_counts::planned_block_counts;
 use bench_analysis::{Comparison, Comparisons, Lost, Mark, Observed, Summary, Verdict, summarize};
@@ -16,22 +16,13 @@ use bench_model::plan::{self, Trial};
 use bench_stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
 use bench_system::probe::other_processes::ForeignCpu;
 
-/// Two servers, one request, one load.
 fn campaign(blocks: u32) -> Campaign {
-    let (quick, _) = ConfigDir::of_repository().campaign("quick").unwrap();
-    Campaign {
-        servers: vec!["legacy".into(), "actix".into()],
-        ceiling: None,
-        workloads: vec!["getBalance".into()],
-        connections: vec![125],
-        headline: BTreeMap::new(),
-        compare_headline_only: false,
-        max_blocks: blocks,
-        precision: None,
-        max_minutes: None,
-        duets: None,
-        ..quick
-    }
+    Campaign { max_blocks: blocks, max_extra_blocks: None, ..two_servers() }
+}
+
+/// What the summary makes of these at the campaign's loads.
+fn summarized(campaign: &Campaign, observations: &[Observation]) -> Summary {
+    summarize(campaign, &campaign.connections, &plan::trials(campaign), observations)
 }
 
 fn observe(campaign: &Campaign, outcome: impl Fn(&Trial) -> Outcome) -> Vec<Observation> {
@@ -47,9 +38,9 @@ fn drifting(blocks: u32, faster: f64, noise: f64) -> Summary {
         let machine = 100_000.0 / f64::from(trial.block);
         let wobble = 1.0 + noise * if trial.block % 2 == 0 { 1.0 } else { -1.0 };
         let rate = if trial.server == "actix" { machine * faster * wobble } else { machine };
-        Outcome::Completed(Box::new(sample(rate, 1e6 / rate)))
+        completed(sample(rate, 1e6 / rate))
     });
-    summarize(&campaign, &[125], &plan::trials(&campaign), &observations)
+    summarized(&campaign, &observations)
 }
 
 fn actix_over_legacy(summary: &Summary) -> &Comparison {
@@ -108,7 +99,7 @@ fn mixed() -> (Campaign, impl Fn(&Trial) -> Outcome) {
     let gave = |trial: &Trial| {
         let wobble = 1.0 + 0.2 * ((f64::from(trial.number) * 0.618_034).fract() - 0.5);
         let rate = 100_000.0 * if trial.server == "actix" { 2.0 } else { wobble };
-        Outcome::Completed(Box::new(sample(rate, 1e6 / rate)))
+        completed(sample(rate, 1e6 / rate))
     };
     (campaign, gave)
 }
@@ -121,7 +112,7 @@ fn a_limit_of_time_ends_a_run_at_a_planned_analysis() {
     let last = |max_minutes: Option<u64>, stint: usize| {
         let campaign = Campaign { max_minutes, ..unlimited.clone() };
         let observations = run_in_stints(&campaign, stint, &gave);
-        let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), &observations);
+        let summary = summarized(&campaign, &observations);
         assert_eq!(summary.left, 0);
         let last = observations.iter().map(|observation| observation.trial.block).max().unwrap();
         assert!(summary.block_counts.contains(&last), "{last} of {:?}", summary.block_counts);
@@ -152,7 +143,7 @@ fn what_is_resolved_stops_costing_time() {
         let of = |observation: &&Observation| observation.trial.server == server;
         observations.iter().filter(of).map(|observation| observation.trial.block).max().unwrap()
     };
-    let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), &observations);
+    let summary = summarized(&campaign, &observations);
     assert_eq!(summary.left, 0);
     assert_eq!(blocks("actix"), summary.block_counts[0]);
     assert_eq!((blocks("jsonrpsee"), blocks("legacy")), (40, 40));
@@ -166,7 +157,7 @@ fn cells_that_are_not_compared_cost_less() {
     let campaign = Campaign { compare_headline_only: true, curve_blocks: None, headline, ..campaign };
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
     let trials = plan::trials(&campaign);
-    let summary = summarize(&campaign, &campaign.connections, &trials, &observations);
+    let summary = summarized(&campaign, &observations);
     assert_eq!(summary.left, 0);
     let levels: HashSet<u32> = summary.comparisons.iter().map(|pair| pair.level.connections).collect();
     assert_eq!((levels, summary.comparisons.len()), (HashSet::from([500]), 2));
@@ -189,10 +180,8 @@ fn cells_that_are_not_compared_cost_less() {
 #[test]
 fn a_resumed_run_has_the_same_summary() {
     let (campaign, gave) = mixed();
-    let bytes = |observations: &[Observation]| {
-        let trials = plan::trials(&campaign);
-        serde_json::to_string(&summarize(&campaign, &campaign.connections, &trials, observations)).unwrap()
-    };
+    let bytes =
+        |observations: &[Observation]| serde_json::to_string(&summarized(&campaign, observations)).unwrap();
     let through = run_in_stints(&campaign, usize::MAX, &gave);
     for stint in [1, 7, 50] {
         let stopped = run_in_stints(&campaign, stint, &gave);
@@ -201,19 +190,21 @@ fn a_resumed_run_has_the_same_summary() {
     }
     let half = &through[..through.len() / 2];
     assert_eq!(bytes(half), bytes(half), "and can be worked out at any point");
-    let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), half);
+    let summary = summarized(&campaign, half);
     assert!(summary.left > 0);
 }
 
 #[test]
 fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
     let campaign = campaign(7);
-    let observations = observe(&campaign, |trial| match (trial.server.as_str(), trial.block) {
-        ("actix", 3) => Outcome::one_wrong_answer("before the window", "HTTP 500".into()),
-        ("actix", _) => Outcome::Completed(Box::new(sample(120_000.0, 8.0))),
-        _ => Outcome::Completed(Box::new(sample(100_000.0, 10.0))),
-    });
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let summary = summarized(
+        &campaign,
+        &observe(&campaign, |trial| match (trial.server.as_str(), trial.block) {
+            ("actix", 3) => Outcome::one_wrong_answer("before the window", "HTTP 500".into()),
+            ("actix", _) => completed(sample(120_000.0, 8.0)),
+            _ => completed(sample(100_000.0, 10.0)),
+        }),
+    );
     let cell = summary.cell("actix", "getBalance", 125).unwrap();
     assert_eq!((cell.completed, summary.failed.len()), (6, 1));
     assert_eq!(cell.marks, [Mark::FailedTrials]);
@@ -224,9 +215,10 @@ fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
 #[test]
 fn an_unmeasured_server_has_a_cell_and_no_figures() {
     let campaign = campaign(1);
-    let observations =
-        observe(&campaign, |_| Outcome::ServerDied { reason: "signal 9".into(), after_s: None });
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let summary = summarized(
+        &campaign,
+        &observe(&campaign, |_| Outcome::ServerDied { reason: "signal 9".into(), after_s: None }),
+    );
     let cell = summary.cell("legacy", "getBalance", 125).unwrap();
     assert!(cell.figures.is_empty() && cell.completed == 0);
     assert_eq!(cell.marks, [Mark::FailedTrials]);

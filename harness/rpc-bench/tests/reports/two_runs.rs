@@ -2,59 +2,37 @@
 
 mod same_task;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use crate::observed::observation;
+use crate::observed::{self, observation, two_servers};
 use crate::samples::sample;
 use bench_analysis::two_runs::{Between, Both, Change, Measured, between};
-use bench_model::config::{Campaign, ConfigDir, Environment, Placement, Server, Tuning};
+use bench_model::config::{Campaign, Environment, Placement, Tuning};
 use bench_model::observation::Outcome;
-use bench_model::plan;
+
 use bench_model::plan::Plan;
 use bench_model::results::{Conditions, RunFolder, pretty};
 use bench_model::transport::Transport;
-use bench_model::workload::{Traffic, Workload};
+use bench_model::workload::Traffic;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::json;
 
 const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "control"];
 
-/// What is read of the repository's files: once, since hundreds of runs are made of it.
-static READ: LazyLock<(Campaign, Workload, Vec<Server>)> = LazyLock::new(|| {
-    let config = ConfigDir::of_repository();
-    let (quick, _) = config.campaign("quick").unwrap();
-    let servers = SERVERS.iter().map(|name| config.server(name).unwrap());
-    (quick, config.workload("getBalance").unwrap(), servers.collect())
-});
-
-fn plan(blocks: u32) -> Plan {
-    let (quick, workload, servers) = READ.clone();
-    let campaign = Campaign {
+/// Read once, since hundreds of runs are made of it.
+static PLAN: LazyLock<Plan> = LazyLock::new(|| {
+    observed::plan(Campaign {
         servers: SERVERS.map(String::from).to_vec(),
-        workloads: vec!["getBalance".into()],
-        connections: vec![125],
-        headline: BTreeMap::new(),
-        max_blocks: blocks,
+        ceiling: Some("control".to_owned()),
+        max_blocks: 12,
         max_extra_blocks: Some(0),
-        precision: None,
-        duets: None,
-        search: None,
-        ..quick
-    };
-    Plan {
-        workloads: vec![workload],
-        servers,
-        threads: 2,
-        trials: plan::trials(&campaign),
-        campaign,
-        ..Plan::default()
-    }
-}
+        ..two_servers()
+    })
+});
 
 fn conditions() -> Conditions {
     serde_json::from_value(json!({
@@ -78,7 +56,7 @@ fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
 /// A run of twelve blocks on a machine that varies by 3 % from block to block, the same for all servers of a block,
 /// while each trial varies by `noise`. `speed` is how fast a server is on that machine, 1 being usual.
 fn run(name: &str, seed: u64, noise: f64, speed: impl Fn(&str) -> f64) -> Measured {
-    let plan = plan(12);
+    let plan = PLAN.clone();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let machine: Vec<f64> = (0..=12).map(|_| (0.03 * normal(&mut random)).exp()).collect();
     let observations = plan.trials.iter().map(|trial| {
@@ -86,12 +64,7 @@ fn run(name: &str, seed: u64, noise: f64, speed: impl Fn(&str) -> f64) -> Measur
         let rate = 100_000.0 * machine[trial.block as usize] * of_trial;
         observation(trial, Outcome::Completed(Box::new(sample(rate, 1e6 / rate))))
     });
-    Measured {
-        observations: observations.collect(),
-        name: name.into(),
-        conditions: conditions(),
-        plan: plan.clone(),
-    }
+    Measured { observations: observations.collect(), name: name.into(), conditions: conditions(), plan }
 }
 
 fn usual(name: &str, seed: u64) -> Measured {

@@ -12,7 +12,7 @@ use bench_model::plan::{Plan, Trial};
 use bench_model::results::RunFolder;
 use serde_json::Value;
 
-use crate::observed::{cells, folder, observe_planned, section};
+use crate::observed::{cells, folder, observe_planned, reported as reported_of, section};
 use crate::samples::{conditions, sample};
 
 /// The campaign that docs/USING.md shows.
@@ -60,9 +60,9 @@ fn seen(plan: &Plan, trial: &Trial) -> Sample {
 fn reported(text: &str) -> (String, String, Value) {
     let dir = tempfile::tempdir().unwrap();
     let folder = measured(dir.path(), text);
-    bench_report::write(&folder).unwrap();
+    let (_, report) = reported_of(&folder);
     let read = |file: &str| std::fs::read_to_string(folder.0.join(file)).unwrap();
-    (read("report.md"), read("report.html"), serde_json::from_str(&read("summary.json")).unwrap())
+    (report, read("report.html"), serde_json::from_str(&read("summary.json")).unwrap())
 }
 
 /// The folder of such a run.
@@ -182,8 +182,7 @@ fn claims_are_counted_by_what_is_planted() {
         sample(10_000.0, 10.0 * times)
     };
     let folder = measured_as(dir.path(), &text, of);
-    bench_report::write(&folder).unwrap();
-    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let (_, report) = reported_of(&folder);
     let claims = &rows(&report, "Claims")[..5];
     assert_eq!(claims[2][1..], ["2 workers", "the same", "2", "0", "0", "0", ""]);
     assert_eq!(claims[3][1..], ["3 workers", "less", "2", "1", "1", "1", ""]);
@@ -222,8 +221,7 @@ fn a_view_of_duets_pairs_each_server_with_the_one_that_it_is_over() {
         };
         sample(10_000.0, us * (1.0 + 0.001 * f64::from(trial.block)))
     });
-    bench_report::write(&folder).unwrap();
-    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let (_, report) = reported_of(&folder);
     let ratio = |title: &str| rows(&report, title)[2][4].clone();
     assert_eq!(
         (ratio("First step").as_str(), ratio("Second step").as_str()),

@@ -32,12 +32,14 @@ fn bound_of_duets(ratio: f64, noise: f64) -> (Option<Estimate>, bool) {
     let rule = PassRule { within: Some("5%".parse().unwrap()), ..rule() };
     let mut campaign = Campaign { pass: vec![rule], ..campaign(12) };
     campaign.environment.placement = Placement::Duet;
-    let observations = observe(&campaign, |trial| {
-        let wobble = 1.0 + noise * ((f64::from(trial.number) * 0.618_034).fract() - 0.5);
-        let cpu_us = 10.0 * wobble * if trial.server == "actix" { ratio } else { 1.0 };
-        Outcome::Completed(Box::new(sample(10_000.0, cpu_us)))
-    });
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let summary = summarized(
+        &campaign,
+        &observe(&campaign, |trial| {
+            let wobble = 1.0 + noise * ((f64::from(trial.number) * 0.618_034).fract() - 0.5);
+            let cpu_us = 10.0 * wobble * if trial.server == "actix" { ratio } else { 1.0 };
+            completed(sample(10_000.0, cpu_us))
+        }),
+    );
     let bound = &summary.bounds[0];
     assert_eq!(bound.found, Some(actix_over_legacy(&summary).cpu.ratio), "one ratio, printed once");
     (bound.found, bound.holds)
@@ -56,14 +58,10 @@ fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
     let rule = |at_most| PassRule { at_most: Some(at_most), ..rule() };
     let campaign = Campaign { pass: vec![rule(0.85), rule(0.75)], ..campaign(6) };
     let holds = |observations: &[Observation]| -> Vec<bool> {
-        summarize(&campaign, &[125], &plan::trials(&campaign), observations)
-            .bounds
-            .iter()
-            .map(|bound| bound.holds)
-            .collect()
+        summarized(&campaign, observations).bounds.iter().map(|bound| bound.holds).collect()
     };
     let measured = observe(&campaign, |trial| {
-        Outcome::Completed(Box::new(sample(100_000.0, if trial.server == "actix" { 8.0 } else { 10.0 })))
+        completed(sample(100_000.0, if trial.server == "actix" { 8.0 } else { 10.0 }))
     });
     assert_eq!(holds(&measured), [true, false]);
     assert_eq!(holds(&[]), [false, false]);
@@ -74,15 +72,17 @@ fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
 fn bounds_at_two_loads(campaign: Campaign) -> Vec<(u32, bool, bool)> {
     let rule = PassRule { at_most: Some(0.85), ..rule() };
     let campaign = Campaign { pass: vec![rule], connections: vec![125, 500], ..campaign };
-    let observations = observe(&campaign, |trial| {
-        let cpu_us = match (&*trial.server, trial.connections) {
-            ("actix", 125) => 20.0,
-            ("actix", _) => 8.0,
-            _ => 10.0,
-        };
-        Outcome::Completed(Box::new(sample(100_000.0, cpu_us)))
-    });
-    let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), &observations);
+    let summary = summarized(
+        &campaign,
+        &observe(&campaign, |trial| {
+            let cpu_us = match (&*trial.server, trial.connections) {
+                ("actix", 125) => 20.0,
+                ("actix", _) => 8.0,
+                _ => 10.0,
+            };
+            completed(sample(100_000.0, cpu_us))
+        }),
+    );
     let bounds = summary.bounds.iter();
     bounds.map(|bound| (bound.level.connections, bound.found.is_some(), bound.holds)).collect()
 }
@@ -112,11 +112,13 @@ fn a_bound_whose_servers_share_no_load_is_not_shown() {
 fn a_bound_on_a_figure_is_one_for_each_server_and_for_each_trial() {
     let rule = PassRule { server: None, over: None, at_most: Some(11.0), ..rule() };
     let campaign = Campaign { pass: vec![rule], ..campaign(3) };
-    let observations = observe(&campaign, |trial| {
-        let cpu_us = if trial.server == "actix" && trial.block == 2 { 12.0 } else { 10.0 };
-        Outcome::Completed(Box::new(sample(10_000.0, cpu_us)))
-    });
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let summary = summarized(
+        &campaign,
+        &observe(&campaign, |trial| {
+            let cpu_us = if trial.server == "actix" && trial.block == 2 { 12.0 } else { 10.0 };
+            completed(sample(10_000.0, cpu_us))
+        }),
+    );
     let of = |bound: &bench_analysis::Bound| (bound.rule.server.clone().unwrap(), bound.holds);
     let mut found: Vec<_> = summary.bounds.iter().map(of).collect();
     found.sort();

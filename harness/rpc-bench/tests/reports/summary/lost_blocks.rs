@@ -7,13 +7,15 @@ use bench_model::load::Level;
 #[test]
 fn a_lost_block_is_counted_and_left_out() {
     let campaign = Campaign { max_extra_blocks: Some(0), ..campaign(13) };
-    let observations = observe(&campaign, |trial| {
-        let stolen = trial.block == 4 && trial.server == "actix";
-        let mut sample = sample(if stolen { 10_000.0 } else { 100_000.0 }, 10.0);
-        sample.host.steal_s = Some(if stolen { 100.0 } else { 0.0 });
-        Outcome::Completed(Box::new(sample))
-    });
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let summary = summarized(
+        &campaign,
+        &observe(&campaign, |trial| {
+            let stolen = trial.block == 4 && trial.server == "actix";
+            let mut sample = sample(if stolen { 10_000.0 } else { 100_000.0 }, 10.0);
+            sample.host.steal_s = Some(if stolen { 100.0 } else { 0.0 });
+            completed(sample)
+        }),
+    );
     let comparison = actix_over_legacy(&summary);
     assert_eq!((comparison.invalid_blocks, comparison.rate.blocks), (1, 12));
     assert_eq!(comparison.rate.verdict, Verdict::Equivalent);
@@ -39,7 +41,7 @@ fn spoiled(extra: u32, spoils: impl Fn(u32) -> bool) -> (Campaign, impl Fn(&Tria
 fn a_lost_block_is_run_again_as_a_new_one() {
     let (campaign, gave) = spoiled(6, |block| block == 2 || block == 5);
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
-    let summary = summarize(&campaign, &[125, 500], &plan::trials(&campaign), &observations);
+    let summary = summarized(&campaign, &observations);
     let blocks = summary.block_counts[0];
     let comparison = actix_over_legacy(&summary);
     assert_eq!((comparison.settled_at, comparison.rate.blocks), (Some(blocks), blocks as usize));
@@ -87,7 +89,7 @@ fn lost_blocks_are_run_again_within_a_bound() {
     let (campaign, gave) = spoiled(3, |_| true);
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
     let trials = plan::trials(&campaign);
-    let summary = summarize(&campaign, &[125, 500], &trials, &observations);
+    let summary = summarized(&campaign, &observations);
     assert_eq!((summary.left, trials.last().unwrap().block), (0, 43));
     assert_eq!(summary.comparison("actix", "legacy", "getBalance", 125), None, "no block has both");
     let other = summary.comparison("jsonrpsee", "legacy", "getBalance", 125).unwrap();
@@ -101,10 +103,10 @@ fn a_block_with_a_failure_is_not_run_again() {
         ("actix", 3) => Outcome::ServerDied { reason: "signal 9".into(), after_s: None },
         ("legacy", 3) => Outcome::Invalid { reason: "the paired trial failed".into() },
         ("actix", 5) => Outcome::ToolFailed { reason: "exit code 1".into() },
-        _ => Outcome::Completed(Box::new(sample(100_000.0, 10.0))),
+        _ => completed(sample(100_000.0, 10.0)),
     };
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let summary = summarized(&campaign, &observations);
     let comparison = actix_over_legacy(&summary);
     assert_eq!((comparison.rate.blocks, comparison.run_again), (6, 1));
     assert_eq!(comparison.lost, BTreeMap::from([(Lost::ToolFailed, 1)]));
@@ -117,7 +119,7 @@ fn uncompared(spoils: impl Fn(&Trial) -> bool) -> (Campaign, impl Fn(&Trial) -> 
     let gave = move |trial: &Trial| {
         let mut sample = sample(1_000.0, 10.0);
         sample.host.steal_s = Some(if spoils(trial) { 0.4 } else { 0.0 });
-        Outcome::Completed(Box::new(sample))
+        completed(sample)
     };
     (campaign, gave)
 }
@@ -131,7 +133,7 @@ fn what_no_pair_holds_is_run_again_too() {
         observations.iter().filter(of).map(|observation| observation.trial.block).collect::<Vec<u32>>()
     };
     assert_eq!((blocks("actix"), blocks("legacy")), (vec![1, 2, 3, 4, 5], vec![1, 2, 3]));
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let summary = summarized(&campaign, &observations);
     let cell = summary.cell("actix", "getBalance", 125).unwrap();
     assert_eq!((cell.completed, &cell.invalid, summary.left), (3, &BTreeMap::from([(Lost::Steal, 2)]), 0));
     for stint in [1, 2] {
@@ -160,7 +162,7 @@ fn what_no_pair_holds_is_run_again_within_a_bound() {
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
     let of_actix = observations.iter().filter(|observation| observation.trial.server == "actix").count();
     assert_eq!((of_actix, campaign.extra_blocks()), (6, 3));
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let summary = summarized(&campaign, &observations);
     assert_eq!((summary.left, summary.cell("actix", "getBalance", 125).unwrap().completed), (0, 0));
 }
 
@@ -177,7 +179,7 @@ fn duet_with_steal(rate: Option<u32>) -> Summary {
         let mut sample = sample(1_000.0, cpu_us);
         sample.load.latency_us.p99 = if is_stolen && trial.server == "actix" { 900.0 } else { 100.0 };
         sample.host.steal_s = Some(if is_stolen { 0.2 } else { 0.0 });
-        Outcome::Completed(Box::new(sample))
+        completed(sample)
     };
     let observations: Vec<Observation> = trials.iter().map(|trial| observation(trial, gave(trial))).collect();
     summarize(&campaign, &[level], &trials, &observations)
@@ -207,12 +209,14 @@ fn steal_spoils_rates_and_latencies_and_no_ratio_of_cpu_in_a_duet() {
 #[test]
 fn steal_spoils_a_ratio_of_cpu_of_servers_that_ran_one_after_the_other() {
     let campaign = Campaign { max_extra_blocks: Some(0), ..campaign(12) };
-    let observations = observe(&campaign, |trial| {
-        let mut sample = sample(1_000.0, 10.0);
-        sample.host.steal_s = Some(if trial.block.is_multiple_of(2) { 0.2 } else { 0.0 });
-        Outcome::Completed(Box::new(sample))
-    });
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let summary = summarized(
+        &campaign,
+        &observe(&campaign, |trial| {
+            let mut sample = sample(1_000.0, 10.0);
+            sample.host.steal_s = Some(if trial.block.is_multiple_of(2) { 0.2 } else { 0.0 });
+            completed(sample)
+        }),
+    );
     let pair = actix_over_legacy(&summary);
     assert_eq!((pair.invalid_blocks, pair.cpu.blocks, pair.rate.blocks), (6, 6, 6));
 }
