@@ -4,7 +4,8 @@
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::subject::{Process, find_running};
-use bench_model::config::{Campaign, Placement, RunningAt, Server};
+use bench_model::config::parts::{DUETS, PLACEMENT, STALL};
+use bench_model::config::{Campaign, RunningAt, Server};
 use bench_model::load::{Capability, LoadTool};
 use bench_model::plan::Plan;
 use bench_model::target::Target;
@@ -207,15 +208,8 @@ fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
         campaign.environment.with(&server.overrides).network.is_none(),
         "{place} runs already, and a network is made for servers that the harness starts; leave network out"
     );
-    let changes = [
-        (
-            "placement and [duets]",
-            campaign.environment.placement != Placement::Free || campaign.duets.is_some(),
-        ),
-        ("open.stall", campaign.open.as_ref().is_some_and(|open| open.stall.is_some())),
-        ("settings of an [[arm]]", !server.overrides.is_empty()),
-    ];
-    if let Some((what, _)) = changes.iter().find(|(_, is_requested)| *is_requested) {
+    let own = (!server.overrides.is_empty()).then_some("settings of an [[arm]]");
+    if let Some(what) = campaign.first_of(&[PLACEMENT, DUETS, STALL]).or(own) {
         bail!("{place}: runs already, and {what} would change it; leave one of them out");
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 
+use super::layouts::Layouts;
 use super::open_loop::MOST_RATE;
 use super::{Campaign, CampaignArm, Duets, PassRule, Placement, View};
 use crate::field_checks::{distinct, known, within};
@@ -19,6 +20,7 @@ impl Campaign {
     /// # Errors
     /// One line with the field.
     pub fn check(&self) -> Result<()> {
+        self.check_parts()?;
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
         let check =
@@ -65,12 +67,13 @@ impl Campaign {
         let (is_among, tool) = (self.closed_loop_tools().contains(&self.tool), self.tool.name());
         ensure!(is_among, "field tools: {tool} is not among them; name the load tools in axes.tool");
         self.check_views(&self.views)?;
-        self.check_network()?;
         self.check_headline_and_pass()?;
         self.search.iter().try_for_each(|search| search.check(self))?;
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
-        self.check_hold()?;
-        self.check_layouts()
+        if self.hold {
+            self.tool.check([Capability::Holds]).context("field tool")?;
+        }
+        self.layouts.iter().try_for_each(Layouts::check)
     }
 
     /// Whether it can be shown by these views.
@@ -84,38 +87,6 @@ impl Campaign {
         }
         let check = |view: &View| view.check(&self.axes).and_then(|()| self.check_values(view));
         views.iter().try_for_each(|view| check(view).with_context(|| format!("[[view]] {:?}", view.title)))
-    }
-
-    /// Layouts are drawn for the trials of a sweep of closed loops and of duets.
-    fn check_layouts(&self) -> Result<()> {
-        let Some(layouts) = self.layouts else { return Ok(()) };
-        layouts.check()?;
-        ensure!(
-            self.search.is_none() && self.open.is_none() && !self.hold && self.remedy_trials == 0,
-            "field layouts: they are drawn for closed loops and duets alone; leave it out, or leave out hold, \
-             remedy_trials, [open] and [search]"
-        );
-        Ok(())
-    }
-
-    /// A campaign that holds connections sends nothing that could be compared.
-    fn check_hold(&self) -> Result<()> {
-        if !self.hold {
-            return Ok(());
-        }
-        let others = self.open.is_some() || self.duets.is_some() || self.search.is_some();
-        let compared = !self.compared().is_empty() || self.ceiling.is_some() || !self.pass.is_empty();
-        ensure!(
-            !(others || compared || self.precision.is_some()),
-            "field hold: connections that are held carry no requests; leave out what compares or sends any (baseline, \
-             comparisons, ceiling, pass, precision, [open], [duets] and [search])"
-        );
-        self.tool.check([Capability::Holds]).context("field tool")?;
-        ensure!(
-            self.environment.placement != Placement::Duet,
-            "field environment.placement: duet compares servers under load, and hold sends none; leave one of them out"
-        );
-        Ok(())
     }
 
     fn check_ranges(&self) -> Result<()> {
@@ -136,10 +107,6 @@ impl Campaign {
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
         within("connect_ms", self.connect_ms, 500, 600_000)?;
         within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
-        ensure!(
-            self.remedy_trials == 0 || self.open.is_none(),
-            "field remedy_trials: remedies are tried in closed loops, and [open] has none; leave one of them out"
-        );
         self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
         self.environment.check()
     }

@@ -14,6 +14,7 @@ pub mod layouts;
 mod network;
 mod open_loop;
 mod overrides;
+pub mod parts;
 mod percent;
 mod ready;
 mod search;

@@ -6,7 +6,7 @@ use anyhow::{Error, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::{Campaign, Percent, Placement};
+use super::{Campaign, Percent};
 
 /// The longest delay in one direction, in milliseconds.
 const MOST_DELAY_MS: f64 = 500.0;
@@ -82,28 +82,6 @@ impl Campaign {
     /// Whether the campaign names a network between load tool and any of its servers.
     pub fn has_network(&self) -> bool {
         self.environment.network.is_some() || self.arms.iter().any(|arm| arm.settings.network.is_some())
-    }
-
-    /// Each trial makes its network for one server and one load, so what has other trials is refused.
-    pub(super) fn check_network(&self) -> Result<()> {
-        if !self.has_network() {
-            return Ok(());
-        }
-        let parts = [
-            ("[duets]", self.duets.is_some()),
-            ("[search]", self.search.is_some()),
-            ("[stages]", self.stages.is_some()),
-            ("remedy_trials", self.remedy_trials > 0),
-            ("placement = \"duet\"", self.environment.placement == Placement::Duet),
-        ];
-        for (name, has) in parts {
-            ensure!(
-                !has,
-                "field network: is for a campaign's sweep and its rates, and this one has {name}; give that a campaign \
-                 of its own"
-            );
-        }
-        Ok(())
     }
 }
 

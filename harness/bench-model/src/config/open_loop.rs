@@ -2,7 +2,7 @@
 //!
 //! Says which rates and what disturbs them; not which tool can send that many, which is measured where the run begins.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Campaign;
@@ -103,12 +103,6 @@ impl Open {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        ensure!(
-            !campaign.has_closed_loop(),
-            "table [open]: the campaign also has closed loops (connections, [duets] or [search]); their figures \
-             don't compare, so give them a campaign of their own and write connections = []"
-        );
-        campaign.environment.check_all_cores("an open loop needs its")?;
         distinct("open.rates", &self.rates)?;
         self.rates.iter().try_for_each(|rate| within("open.rates", u64::from(*rate), 1, MOST_RATE))?;
         within("open.connections", self.connections.into(), 1, 60_000)?;

@@ -135,12 +135,6 @@ fn check_closed_loop(window_ms: u64, campaign: &Campaign) -> Result<(u64, u64)> 
 impl ServiceLevel {
     /// The lowest and the highest rate, where the fields make sense together.
     fn check(&self, window_ms: u64, campaign: &Campaign) -> Result<(u64, u64)> {
-        ensure!(
-            !campaign.has_closed_loop() && campaign.open.is_none() && campaign.remedy_trials == 0,
-            "table [search.along.rate]: the campaign also has other loads (connections, [open], [duets] or \
-             remedy_trials); give the search a campaign of its own and write connections = []"
-        );
-        campaign.environment.check_all_cores("a search for a rate needs its")?;
         // A request that is given up earlier could not be too late.
         within("search.along.rate.p99_ms", self.p99_ms, 1, campaign.timeout_ms)?;
         self.tool.check([Capability::OpenLoop]).context("field search.along.rate.tool")?;

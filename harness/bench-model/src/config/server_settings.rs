@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use validator_state::SeededSpec;
@@ -292,15 +292,6 @@ impl Environment {
             ("seed", self.ledger_seed.to_string()),
         ]);
         values
-    }
-
-    /// Refuses any other placement for a load that needs its tool on all cores.
-    pub(super) fn check_all_cores(&self, needs_its: &str) -> Result<()> {
-        ensure!(
-            self.placement == Placement::Free,
-            "field environment.placement: {needs_its} tool to send in time, so it runs on all cores; write free"
-        );
-        Ok(())
     }
 
     /// Whether the settings are within their ranges.

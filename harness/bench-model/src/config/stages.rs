@@ -57,12 +57,6 @@ impl Stages {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        // All others refuse its connections by themselves.
-        ensure!(
-            campaign.search.is_none() && campaign.duets.is_none(),
-            "table [stages]: the campaign also has [search] or [duets]; give the stages a campaign of their own"
-        );
-        campaign.environment.check_all_cores("users in stages need their")?;
         let is_k6 = campaign.closed_loop_tools() == [LoadTool::K6];
         ensure!(is_k6, "field tool: users in stages are those of k6; write tool = \"k6\"");
         ensure!(

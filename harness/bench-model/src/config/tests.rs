@@ -151,10 +151,14 @@ fn rubbish_in_stages_is_named() {
         ),
         ("connections = [500]", "connections = [5]", "write connections = [500]"),
         ("tool = \"k6\"", "", "write tool = \"k6\""),
-        ("tool = \"k6\"", "tool = \"k6\"\nhold = true", "field tool: k6 can't hold"),
+        (
+            "tool = \"k6\"",
+            "tool = \"k6\"\nhold = true",
+            "field hold: it can't be in one campaign with [stages]",
+        ),
         ("[stages]", "[open]\nconnections = 5\nrates = [5]\n[stages]", "[open]"),
         ("max_blocks = 3", "max_blocks = 0", "max_blocks"),
-        ("ledger_seed = 1", "ledger_seed = 1\nplacement = \"one-core\"", "environment.placement"),
+        ("ledger_seed = 1", "ledger_seed = 1\nplacement = \"one-core\"", "field [stages]: it can't"),
         (
             "ledger_seed = 1",
             "ledger_seed = 1\ntransport = \"websocket\"",
@@ -257,12 +261,49 @@ fn rubbish_in_a_field_is_named() {
     assert_campaign_refused("smoke", &cases);
 }
 
+/// One case of each part that stands alone.
+#[test]
+fn parts_that_exclude_each_other_are_named() {
+    let open = "\n[open]\nrates = [100]\nconnections = 8\n[environment]";
+    let layouts = "\nremedy_trials = 1\nlayouts = { count = 2, seed = 1 }\nseed";
+    for (name, good, bad, parts) in [
+        (
+            "connections",
+            "\nseed",
+            "\nprecision = \"2%\"\nseed",
+            "field hold: it can't be in one campaign with what",
+        ),
+        ("keep-alive", "\n[environment]", open, "field [open]: it can't be in one campaign with connections"),
+        (
+            "curves",
+            "tuning = \"equal\"",
+            "placement = \"one-core\"",
+            "field [open]: it can't be in one campaign with placement",
+        ),
+        (
+            "slo",
+            "\nseed",
+            "\nremedy_trials = 1\nseed",
+            "field [search.along.rate]: it can't be in one campaign with rem",
+        ),
+        ("distance", "\nseed", "\nremedy_trials = 1\nseed", "remedy_trials"),
+        ("keep-alive", "\nseed", layouts, "field layouts: it can't be in one campaign with remedy_trials"),
+    ] {
+        assert_campaign_refused(name, &[(good, bad, parts)]);
+    }
+}
+
 /// What connections, batches and ratios can't be.
 #[test]
 fn rubbish_in_a_way_to_send_is_named() {
     let over = "over = { transport = \"http\" }";
     for (name, good, bad, field) in [
-        ("connections", "hold = true", "hold = true\nbaseline = \"legacy\"", "field hold"),
+        (
+            "connections",
+            "hold = true",
+            "hold = true\nbaseline = \"legacy\"",
+            "field hold: it can't be in one campaign with what compares",
+        ),
         ("connections", "tool = \"rpc-load\"", "", "bombardier can't hold"),
         ("batches", "batch       = [1, 10, 100]", "batch = [0, 1]", "batch"),
         ("batches", "tool = \"rpc-load\"", "tool = \"vegeta\"", "vegeta"),

@@ -247,7 +247,7 @@ fn every_campaign_is_of_one_model() {
     fs::write(dir.path().join("campaigns/mixed.toml"), mixed).unwrap();
     let refused = ConfigDir(dir.path().to_owned()).campaign("mixed").unwrap_err();
     let refused = format!("{refused:#}");
-    assert!(refused.contains("table [open]") && refused.contains("closed loops"), "{refused}");
+    assert!(refused.contains("field [open]") && refused.contains("closed loops"), "{refused}");
 }
 
 /// The harness checks answers under load, and another load may run: a server works for all of them.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
 
-use bench_model::config::{Campaign, Placement, Pool};
+use bench_model::config::parts::{BACKGROUND, DUETS, HOLD, NETWORK, PLACEMENT, STAGES};
+use bench_model::config::{Campaign, Pool};
 use bench_model::plan::Plan;
 use bench_model::workload::Workload;
 use bench_system::probe::host::on_path;
@@ -32,17 +33,11 @@ pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
              this machine that the hosts reach"
         );
     }
-    let open = campaign.open.as_ref();
-    let needs_one = [
-        ("placement", campaign.environment.placement != Placement::Free),
-        ("[duets]", campaign.duets.is_some()),
-        ("[stages]", campaign.stages.is_some()),
-        ("network", campaign.has_network()),
-        ("open.background", open.is_some_and(|open| open.background.is_some())),
-        ("hold", campaign.hold),
-        ("a workload about newest numbers", plan.workloads.iter().any(Workload::is_about_newest)),
-    ];
-    if let Some((what, _)) = needs_one.iter().find(|(_, is_used)| *is_used) {
+    let about_newest = plan.workloads.iter().any(Workload::is_about_newest);
+    let needs_one = campaign
+        .first_of(&[PLACEMENT, DUETS, STAGES, NETWORK, BACKGROUND, HOLD])
+        .or(about_newest.then_some("a workload about newest numbers"));
+    if let Some(what) = needs_one {
         bail!("campaign {name}: {what} is for a load tool on the server's machine; leave it or --hosts out");
     }
     let hosts = pool.hosts;
