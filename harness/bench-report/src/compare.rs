@@ -32,7 +32,7 @@ pub fn load(folder: &RunFolder) -> Result<Measured> {
 /// The whole comparison.
 ///
 /// # Errors
-/// A template asks for what it does not get.
+/// A template has no value for a name.
 pub fn markdown(runs: Both<&Measured>, between: &Between) -> Result<String> {
     let Both { before, after } = runs.map(|run| &*run.name);
     let common = runs

@@ -28,7 +28,7 @@ const MOST_FAULTS: usize = 6;
 /// The first screen in Markdown: what must be known before anything is believed, and the answer.
 ///
 /// # Errors
-/// A template asks for what it does not get.
+/// A template has no value for a name.
 pub fn headline(run: &Run) -> Result<String> {
     // A report may be kept, and where its run was on this machine is nobody's business.
     headline_in(run, &Path::new("results").join(&run.name))
@@ -137,7 +137,7 @@ fn works(run: &Run) -> Value {
         // A closed loop sends one request again and again.
         knows_answers => run.knows_whole_answers(),
         reads_answers => run.plan.campaign.tool == LoadTool::RpcLoad,
-        measured => run.observed() - run.failed().count(),
+        measured => run.observed() - run.failed().count() - run.invalid().count(),
     }
 }
 

@@ -177,7 +177,7 @@ impl Run {
     /// One line each.
     ///
     /// # Errors
-    /// A template asks for what it does not get.
+    /// A template has no value for a name.
     pub fn grave_faults(&self) -> Result<Vec<String>> {
         self.faults_in_words(|kind| kind.is_grave())
     }

@@ -29,7 +29,7 @@ pub fn text(judgement: &Judgement) -> String {
 /// A heading with the answer, and a table with a row for each comparison, in GitHub's Markdown.
 ///
 /// # Errors
-/// A template asks for what it does not get.
+/// A template has no value for a name.
 pub fn markdown(judgement: &Judgement) -> Result<String> {
     let row = |one: &Judged| {
         let Compared { server, request, figure, .. } = &one.of;

@@ -16,7 +16,7 @@ use bench_model::target::Target;
 /// The whole report. `brief` leaves out the charts that are folded, and says how they are drawn.
 ///
 /// # Errors
-/// A template asks for what it does not get.
+/// A template has no value for a name.
 pub fn markdown(run: &Run, brief: bool) -> Result<String> {
     let campaign = &run.plan.campaign;
     let ratios = answer::chart(run).map_or_else(String::new, |picture| picture.markdown());

@@ -1,5 +1,5 @@
-//! Fills the templates of `src/templates`, which hold the sentences of a report. What a template gets is data; a value
-//! that it asks for and does not get is an error.
+//! Fills the templates of `src/templates`, which hold the sentences of a report. What a template gets is data; a name
+//! without a value is an error.
 //!
 //! A text that a run wrote (a server's name, a reason) is put in as one line, and ends no cell of a table.
 
@@ -131,7 +131,7 @@ pub(super) fn data(value: impl Serialize) -> Value {
 /// A template with its values. More than one empty line between two others becomes one.
 ///
 /// # Errors
-/// The template asks for what it does not get.
+/// The template has no value for a name.
 pub(super) fn fill(name: &str, values: Value) -> Result<String> {
     let environment = ENVIRONMENT.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let filled = environment.get_template(name).and_then(|template| template.render(values));

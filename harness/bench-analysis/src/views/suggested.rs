@@ -56,7 +56,7 @@ pub(super) fn suggested(plan: &Plan, all: &[Located<'_>]) -> Vec<View> {
     }
 }
 
-/// Views of all cells, of what they are asked at most: rate, latency, and what was used. Each has the figures that some
+/// Views of all cells, at their highest load: rate, latency, and what was used. Each has the figures that some
 /// cell has.
 pub(super) fn of_all_cells(plan: &Plan, cells: &[Cell]) -> Vec<View> {
     let has = |figure: &Figure| cells.iter().any(|cell| cell.figure(*figure).is_some());

@@ -91,7 +91,7 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
             "batches are sent in closed loops alone, to servers that answer any request; leave batch out",
         ),
     ];
-    if let Some((_, why)) = refused.iter().find(|(is_asked, _)| *is_asked) {
+    if let Some((_, why)) = refused.iter().find(|(applies, _)| *applies) {
         bail!("{place}: {why}");
     }
     let asked = [
@@ -105,7 +105,7 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
         (is_encrypted, Capability::Tls),
         (batch != 1, Capability::Batches),
     ];
-    let asked = asked.into_iter().filter_map(|(is_asked, what)| is_asked.then_some(what));
+    let asked = asked.into_iter().filter_map(|(is_wanted, what)| is_wanted.then_some(what));
     let chosen = campaign.open.as_ref().filter(|open| open.tools.is_empty());
     let chosen = chosen.into_iter().flat_map(|_| LoadTool::of_open_loops());
     campaign.all_tools().chain(chosen).try_for_each(|tool| tool.check(asked.clone())).context(place)

@@ -52,7 +52,7 @@ fn a_trial_with_a_busy_process_is_invalid_and_says_so() {
         assert!(used_s > of_s * 0.05 && used_s < of_s, "{foreign}");
     }
     bench.report_has(&[
-        "**6 trials invalid: another process used the CPU.**",
+        "100 % of 6 trials discarded: another process used the CPU (6)*",
         "in 3 tries: other processes used ",
         "(max_foreign_cpu is 5 %)",
         "are **not compared**: no block has a valid trial of both: in block 1 with",

@@ -118,7 +118,7 @@ fn a_server_is_measured_over_tls_with_a_token_of_now() {
     refused("field ca");
     bench.write("servers.toml", &entry);
     bench.replace("campaigns/tiny.toml", "tool = \"rpc-load\"\n", "");
-    refused("give tool = \"rpc-load\"");
+    refused("choose another load tool (rpc-load)");
 }
 
 #[test]
