@@ -57,10 +57,14 @@ pub fn bytes(value: f64) -> String {
     }
 }
 
-/// A share in percent: one decimal below 1 %, so that what is there is no "0 %".
+/// A share in percent, with decimals below 1 %, so that what is there is no "0 %".
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    match percent {
+        _ if percent <= 0.0 || percent >= 0.95 => format!("{percent:.0} %"),
+        _ if percent >= 0.095 => format!("{percent:.1} %"),
+        _ => format!("{:.2} %", percent.max(0.01)),
+    }
 }
 
 #[cfg(test)]
@@ -72,7 +76,7 @@ mod tests {
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([65_326.4, 999.6, -1_234.0].map(thousands), ["65,326", "1,000", "-1,234"]);
         assert_eq!([counted(1, "trial"), counted(2_355, "trial")], ["1 trial", "2,355 trials"]);
-        assert_eq!([0.0, 0.002, 0.0096, 0.4].map(percent), ["0 %", "0.2 %", "1 %", "40 %"]);
+        assert_eq!([0.0, 0.0004, 0.002, 0.0096, 0.4].map(percent), ["0 %", "0.04 %", "0.2 %", "1 %", "40 %"]);
         assert_eq!([7.346, 950.0, 0.5].map(significant), ["7.35", "950", "0.500"]);
         assert_eq!(
             [80.4, 2_100.0, 42_000.0, 1_230_257.0].map(time),

@@ -178,7 +178,7 @@ impl Facts {
         let crossed = |sample: &&Sample| sample.link.is_some() || !sample.load.details.hosts.is_empty();
         self.over_network =
             service.is_some_and(|url| !Target::is_of_this_machine(url)) || samples.iter().any(crossed);
-        self.slow_share = shapes::common_slow_share(samples);
+        self.slow_share = shapes::common_slow_share(samples, self.connections);
         let connections = self.connections;
         let grown: Vec<_> = samples.iter().filter_map(|sample| shapes::growth(sample, connections)).collect();
         self.growth = shapes::median_growth(&grown, samples.len());

@@ -26,6 +26,9 @@ const JUMP: f64 = 20.0;
 /// busy machine some wait for a processor.
 const BETWEEN: f64 = 4.0;
 
+/// So many connections of a closed loop may wait for a processor. Of more, those between are a queue's.
+const FEW: u64 = 32;
+
 /// The smallest share of quick requests.
 const LEAST_OTHERS: f64 = 0.8;
 
@@ -90,15 +93,17 @@ pub struct SlowShare {
 }
 
 /// Such a share of a trial.
-fn slow_share(load: &LoadSample) -> Option<SlowShare> {
+fn slow_share(load: &LoadSample, connections: u64) -> Option<SlowShare> {
     let points = &load.quantiles;
+    let has_no_queue = load.open.is_some() || connections <= FEW;
     let at_most = |probability: f64| points.iter().take_while(|(of, _)| *of <= probability).last().copied();
     points.windows(2).find_map(|two| {
         let [(below, _), (from, slow_us)] = [two[0], two[1]];
         let share = 1.0 - below;
         let is_slow = slow_us >= SLOW.0.max(SLOW.1 * load.latency_us.p50) && slow_us < STEP_US;
         // The share's quick neighbours, or those beyond the ones that waited behind it or for a processor.
-        [(below, ALIKE), (1.0 - BETWEEN * share, ALIKE_ALONE)].into_iter().find_map(|(quick, alike)| {
+        let beyond = if has_no_queue { 1.0 - BETWEEN * share } else { below };
+        [(below, ALIKE), (beyond, ALIKE_ALONE)].into_iter().find_map(|(quick, alike)| {
             let (others, quick_us) = at_most(quick).filter(|_| quick >= LEAST_OTHERS)?;
             let jumps = quick_us > 0.0 && slow_us >= JUMP * quick_us;
             let is_alike =
@@ -114,11 +119,12 @@ fn slow_share(load: &LoadSample) -> Option<SlowShare> {
 }
 
 /// That of the trials, where at least half of them have one and enough requests were slow.
-pub(super) fn common_slow_share(samples: &[&Sample]) -> Option<SlowShare> {
+pub(super) fn common_slow_share(samples: &[&Sample], connections: u64) -> Option<SlowShare> {
     // Requests that waited while the harness stopped the server are no calls of their own kind.
     let measured = samples.iter().filter(|sample| sample.stalls.unwrap_or(0) == 0);
-    let found: Vec<_> =
-        measured.filter_map(|sample| Some((slow_share(&sample.load)?, sample.served()))).collect();
+    let found: Vec<_> = measured
+        .filter_map(|sample| Some((slow_share(&sample.load, connections)?, sample.served())))
+        .collect();
     let slow: f64 = found.iter().map(|(of, requests)| of.share * *requests as f64).sum();
     let is_common = 2 * found.len() >= samples.len() && slow >= LEAST_SLOW.1;
     found.get(found.len() / 2).filter(|_| is_common).map(|(share, _)| *share)

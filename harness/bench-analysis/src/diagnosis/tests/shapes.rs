@@ -177,7 +177,11 @@ fn a_slow_share_of_the_requests_is_named() {
     let (_, mut behind) = with_slow_ones();
     behind.load.quantiles = vec![(0.5, 300.0), (0.92, 700.0), (0.96, 3_000.0), (0.97, 94e3), (0.98, 94e3)];
     behind.load.quantiles.extend([(0.99, 200e3), (0.995, 201e3), (1.0, 204e3)]);
-    assert_eq!(only(&setting, behind).0, CauseKind::SlowShare);
+    assert_eq!(only(&setting, behind.clone()).0, CauseKind::SlowShare);
+    // Of many connections, such waits are a queue's.
+    let many = LoadSetting { connections: 2_000, ..setting.clone() };
+    let named = found(&many, behind).causes;
+    assert!(named.iter().all(|cause| cause.kind != CauseKind::SlowShare), "{named:?}");
     // A tail without a step is no other kind of request.
     let (_, mut tail) = with_slow_ones();
     tail.load.quantiles = vec![(0.5, 1_500.0), (0.9, 6_000.0), (0.98, 30e3), (0.99, 90e3), (1.0, 204e3)];
