@@ -26,7 +26,7 @@ const JUMP: f64 = 20.0;
 /// busy machine some wait for a processor.
 const BETWEEN: f64 = 4.0;
 
-/// So many connections of a closed loop may wait for a processor. Of more, those between are a queue's.
+/// Up to this number of connections of a closed loop, those between wait for a processor. Of more, it is a queue.
 const FEW: u64 = 32;
 
 /// The smallest share of quick requests.
