@@ -7,7 +7,6 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::Run;
-use super::answer::short;
 use super::columns::Columns;
 use super::format::{available, bullets, counted, dash, ratio, spanned};
 use bench_analysis::{Comparison, JUDGED};
@@ -123,7 +122,7 @@ fn table(runs: &[&KeptRun], place: &str) -> String {
     let of = |run: &KeptRun, pair: &String| run.ratios[place].get(pair).copied();
     let mut rows = Vec::new();
     for on in runs.chunk_by(|a, b| a.processor == b.processor) {
-        let processor = short(&on[0].processor);
+        let processor = on[0].processor.clone();
         for run in on {
             let first = [processor.clone(), run.day.clone(), available(run.commit.as_ref())];
             let ratios = pairs.iter().map(|pair| dash(of(run, pair), ratio));

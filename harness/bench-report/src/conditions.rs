@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 use minijinja::{Value, context};
 
 use super::Run;
-use super::answer::short;
 use super::templates::fill;
 use bench_analysis::Lost;
 use bench_model::observation::Observation;
@@ -23,7 +22,7 @@ pub(super) fn line(run: &Run) -> Result<String> {
     fill(
         "conditions",
         context! {
-            processor => short(&host.processor_name()),
+            processor => host.processor_name(),
             cores => host.cores,
             date => started_at.get(..10).unwrap_or(started_at),
             commit => host.commit.as_deref(),

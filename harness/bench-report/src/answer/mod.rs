@@ -1,7 +1,6 @@
 //! The first thing that a reader sees: which server for whom, and one table. Its words are in `templates/saved.md.jinja`
 //! and `answer.md.jinja`.
 
-mod processors;
 mod rows;
 mod saved;
 
@@ -16,7 +15,6 @@ use bench_analysis::answer::{Answer, AnswerRow, Topic, Value};
 use bench_stats::Estimate;
 use bench_system::readable_numbers::rounded;
 
-pub(super) use processors::short;
 pub(super) use rows::of;
 
 /// The chart of a run that has an answer.
