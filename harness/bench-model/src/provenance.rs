@@ -1,24 +1,22 @@
 //! What a measured program is: the file itself, and what cargo built it from. Two runs whose servers have the same
 //! fingerprint measured the same servers, whatever else changed in the repository between them.
 
-mod sources;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_with::skip_serializing_none;
+use sha2::{Digest, Sha256};
 
 use crate::config::Server;
 use crate::config::layouts;
 use crate::plan::Plan;
-use bench_system::repository::sha256_of_file;
-
-pub use sources::{Sources, sources};
+use bench_system::cargo::without_own_package;
+use bench_system::repository::{git, hex, sha256_of_file};
 
 /// As many digits of a fingerprint as pages show.
 const SHORT: usize = 12;
@@ -37,7 +35,7 @@ pub struct Program {
     pub sources: Option<String>,
     /// The compiler, its target and its LLVM.
     pub compiler: Option<String>,
-    /// Flags for the compiler and settings of profiles from outside of the repository, such as `RUSTFLAGS`.
+    /// Flags for the compiler and settings of profiles from the environment, such as `RUSTFLAGS`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// Whether a file behind the fingerprint differs from the commit; none where that is not known.
@@ -60,7 +58,7 @@ impl Program {
                 program.changed = Some(sources.changed);
                 program.sources = Some(sources.fingerprint);
                 program.compiler = compiler();
-                program.flags = flags(root);
+                program.flags = flags();
             }
             Ok(None) => {}
             Err(error) => program.unknown = Some(format!("its sources: {error:#}")),
@@ -101,32 +99,17 @@ pub fn programs(plan: &Plan, root: &Path) -> BTreeMap<String, Program> {
     programs
 }
 
-/// Whether servers are still built from what a run began with.
+/// Whether servers are still the programs that a run began with.
 ///
 /// # Errors
-/// One line: which server's sources changed.
-pub fn check_unchanged(before: &BTreeMap<String, Program>, servers: &[Server], root: &Path) -> Result<()> {
-    let compiler_now = compiler();
-    for server in servers.iter().flat_map(Server::and_upstream) {
-        let then = before.get(&server.name).filter(|program| program.sources.is_some());
-        let Some(then) = then else { continue };
-        let root = root.join(layouts::checkout(server));
-        let now = sources(&server.build, &root)?.map(|sources| sources.fingerprint);
+/// One line: which server's program is another one.
+pub fn check_unchanged(before: &BTreeMap<String, Program>, plan: &Plan, root: &Path) -> Result<()> {
+    let files = |program: &Program| (program.sha256.clone(), program.layouts.clone());
+    for (name, now) in programs(plan, root) {
         ensure!(
-            now == then.sources,
-            "the sources of server {} changed since the run began, so that its trials would be of two servers; begin \
-             a new run",
-            server.name
-        );
-        let flags_now = flags(&root);
-        ensure!(
-            then.compiler == compiler_now && then.flags == flags_now,
-            "the compiler of server {} or its flags changed since the run began ({}, {:?}; now {}, {flags_now:?}); \
-             set them as they were, or begin a new run",
-            server.name,
-            then.compiler.as_deref().unwrap_or("unknown"),
-            then.flags,
-            compiler_now.as_deref().unwrap_or("unknown")
+            before.get(&name).is_none_or(|then| files(then) == files(&now)),
+            "the program of server {name} is another one than when the run began, by its sources, its compiler or its \
+             flags; set them as they were, or begin a new run"
         );
     }
     Ok(())
@@ -141,29 +124,113 @@ fn compiler() -> Option<String> {
     Some(format!("{}, {}, LLVM {}", text.lines().next()?, field("host: "), field("LLVM version: ")))
 }
 
-/// Flags of the compiler and settings of profiles that the environment or cargo's configuration gives.
-fn flags(root: &Path) -> Vec<String> {
+/// Flags of the compiler and settings of profiles that the environment gives.
+fn flags() -> Vec<String> {
     let decides = |name: &str| name.ends_with("RUSTFLAGS") || name.starts_with("CARGO_PROFILE_RELEASE_");
-    let variables = env::vars().filter(|(name, value)| decides(name) && !value.is_empty());
-    let mut flags: Vec<String> = variables.map(|(name, value)| format!("{name}={value}")).collect();
-    flags.sort();
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
-    let places: BTreeSet<PathBuf> =
-        root.ancestors().map(|folder| folder.join(".cargo")).chain(home).collect();
-    let texts = places.iter().map(|place| fs::read_to_string(place.join("config.toml")).unwrap_or_default());
-    flags.extend(texts.flat_map(|text| configured(&text)));
-    flags
+    let given = env::vars().filter(|(name, value)| decides(name) && !value.is_empty());
+    let flags: BTreeSet<String> = given.map(|(name, value)| format!("{name}={value}")).collect();
+    flags.into_iter().collect()
 }
 
-/// What of a file of cargo's configuration decides machine code.
-fn configured(text: &str) -> Vec<String> {
-    let Ok(config) = text.parse::<toml::Table>() else { return Vec::new() };
-    let build = config.get("build").and_then(|build| build.get("rustflags"));
-    let places =
-        [("build.rustflags", build), ("target", config.get("target")), ("profile", config.get("profile"))];
-    places.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?))).collect()
+/// What a program is built from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sources {
+    /// SHA-256 of the build command and of each file, with its name, in hexadecimal.
+    pub fingerprint: String,
+    /// Whether a file differs from the commit, or is not in it.
+    pub changed: bool,
+}
+
+/// The sources of what a command builds in the repository at `root`; `None` where the command is not cargo's.
+///
+/// # Errors
+/// There is no git, or cargo knows no such package.
+pub fn sources(command: &[String], root: &Path) -> Result<Option<Sources>> {
+    let root = &root.canonicalize().with_context(|| format!("can't read {}", root.display()))?;
+    let Some(places) = places(command, root)? else { return Ok(None) };
+    let of_places = |args: &[&str]| {
+        git(root, &[args, &["--"], &places.iter().map(String::as_str).collect::<Vec<_>>()].concat())
+            .with_context(|| format!("git knows nothing of {} in {}", places.join(", "), root.display()))
+    };
+    // Where the program lies decides nothing of it.
+    let target_dir = argument(command, &["--target-dir"]);
+    let words = command.iter().filter(|word| *word != "--target-dir" && Some(*word) != target_dir);
+    let mut text: String = words.map(|word| format!("{word}\n")).collect();
+    for name in
+        of_places(&["ls-files", "--cached", "--others", "--exclude-standard", "-z"])?.split_terminator('\0')
+    {
+        // One that was removed has none.
+        text += &format!("{name} {}\n", sha256_of_file(&root.join(name)).unwrap_or_default());
+    }
+    let changed = !of_places(&["status", "--porcelain"])?.is_empty();
+    Ok(Some(Sources { fingerprint: hex(&Sha256::digest(text)), changed }))
+}
+
+/// What follows one of these flags in a command.
+fn argument<'a>(command: &'a [String], flags: &[&str]) -> Option<&'a String> {
+    command.get(command.iter().rposition(|arg| flags.contains(&arg.as_str()))? + 1)
+}
+
+/// The folders of the package that a command builds and of the packages of this machine below it, and the workspace's
+/// `Cargo.toml` and `Cargo.lock`, from the root.
+fn places(command: &[String], root: &Path) -> Result<Option<Vec<String>>> {
+    let (manifest, package) = match command {
+        // The crates that it patches are made from the patches in that folder.
+        [.., program, dashes, folder] if [program, dashes] == ["patched-build", "--"] => (Some(folder), None),
+        [cargo, verb, ..] if cargo == "cargo" && ["build", "rustc"].contains(&verb.as_str()) => {
+            (argument(command, &["--manifest-path"]), argument(command, &["--package", "-p"]))
+        }
+        _ => return Ok(None),
+    };
+    let manifest = root.join(manifest.map_or("Cargo.toml", |path| path.as_str()));
+    let manifest = if manifest.is_dir() { manifest.join("Cargo.toml") } else { manifest };
+    let workspace = metadata(&manifest)?;
+    let built = match package {
+        None => manifest.parent().unwrap_or(root),
+        Some(name) => {
+            let built = packages(&workspace).find(|package| package["name"] == *name.as_str());
+            folder(built.with_context(|| format!("{} has no package {name}", root.display()))?)
+        }
+    };
+    let (mut left, mut found) = (vec![built.to_owned()], BTreeSet::new());
+    while let Some(next) = left.pop() {
+        if !found.insert(next.clone()) {
+            continue;
+        }
+        let is_it = |package: &&Value| folder(package) == next;
+        // Of another workspace where this one does not have it.
+        let other = packages(&workspace).find(is_it).is_none().then(|| metadata(&next.join("Cargo.toml")));
+        let other = other.transpose()?;
+        let package = packages(other.as_ref().unwrap_or(&workspace)).find(is_it);
+        let needs = package.and_then(|package| package["dependencies"].as_array()).into_iter().flatten();
+        let needs = needs.filter(|of| of["kind"] != "dev");
+        left.extend(needs.filter_map(|of| of["path"].as_str()).map(PathBuf::from));
+    }
+    let top = Path::new(workspace["workspace_root"].as_str().unwrap_or_default());
+    let shared = ["Cargo.toml", "Cargo.lock"].map(|name| top.join(name));
+    let from_root = |path: PathBuf| Path::new(".").join(path.strip_prefix(root).unwrap_or(&path));
+    Ok(Some(found.into_iter().chain(shared).map(|path| from_root(path).display().to_string()).collect()))
+}
+
+fn packages(workspace: &Value) -> impl Iterator<Item = &Value> {
+    workspace["packages"].as_array().into_iter().flatten()
+}
+
+/// The folder of a package's manifest.
+fn folder(package: &Value) -> &Path {
+    Path::new(package["manifest_path"].as_str().unwrap_or_default()).parent().unwrap_or(Path::new(""))
+}
+
+/// What `cargo metadata` prints of the packages of a workspace.
+fn metadata(manifest: &Path) -> Result<Value> {
+    let mut cargo = Command::new("cargo");
+    cargo
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"])
+        .arg(manifest);
+    let output = without_own_package(&mut cargo).output().context("can't start cargo")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo metadata of {}: {}", manifest.display(), said.trim());
+    serde_json::from_slice(&output.stdout).context("cargo metadata prints another form")
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The fingerprint of a small workspace, which is written afresh for each change.
 
+use std::fs;
+
 use super::*;
 use bench_system::repository::changed_files;
 
@@ -78,7 +80,8 @@ fn two_clones_have_one_fingerprint() {
     clones.iter().for_each(|clone| written(clone));
     let [first, second] = clones.each_ref().map(|clone| sources(&command(PLAIN), clone).unwrap().unwrap());
     assert_eq!(first, second);
-    assert_eq!(first.files, ["./kit", "./servers/one", "./Cargo.toml", "./Cargo.lock"]);
+    let places = places(&command(PLAIN), &clones[0].canonicalize().unwrap()).unwrap().unwrap();
+    assert_eq!(places, ["./kit", "./servers/one", "./Cargo.toml", "./Cargo.lock"]);
 }
 
 #[test]
@@ -148,7 +151,9 @@ fn each_build_command_has_its_own() {
 fn every_server_here_has_a_fingerprint() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let config = crate::config::ConfigDir::of_repository();
-    let of = |name: &str| sources(&config.server(name).unwrap().build, &root).unwrap();
+    let root = root.canonicalize().unwrap();
+    let build = |name: &str| config.server(name).unwrap().build;
+    let of = |name: &str| sources(&build(name), &root).unwrap();
     let names = [
         "legacy",
         "jsonrpsee",
@@ -163,8 +168,9 @@ fn every_server_here_has_a_fingerprint() {
     let mut found: Vec<String> = Vec::new();
     for name in names {
         let sources = of(name).unwrap();
-        let has = |folder: &str| sources.files.iter().any(|path| path.ends_with(folder));
-        assert!(has("servers/validator-state"), "{name}: {:?}", sources.files);
+        let places = places(&build(name), &root).unwrap().unwrap();
+        let has = |folder: &str| places.iter().any(|path| path.ends_with(folder));
+        assert!(has("servers/validator-state"), "{name}: {places:?}");
         assert!(!has("servers/conformance") && !has("harness/bench-model"), "{name}");
         found.push(sources.fingerprint);
     }
@@ -207,47 +213,23 @@ fn a_build_is_known_by_sources_and_flags_or_by_the_file() {
 }
 
 #[test]
-fn flags_from_outside_are_read() {
-    let config = "[build]\nrustflags = [\"-C\", \"target-cpu=native\"]\njobs = 2\n[alias]\nx \
-        = \"y\"\n[profile.release]\nlto = true\n";
-    let flags = configured(config);
-    assert_eq!(flags.len(), 2, "{flags:?}");
-    assert!(flags[0].starts_with("build.rustflags = ") && flags[1].starts_with("profile = "), "{flags:?}");
-    assert!(configured("[alias]\nx = \"y\"\n").is_empty() && configured("no toml").is_empty());
-}
-
-#[test]
-fn a_run_is_not_resumed_with_another_compiler_or_other_flags() {
+fn a_run_is_not_resumed_with_another_program() {
     let dir = tempfile::tempdir().unwrap();
     written(dir.path());
+    let program = dir.path().join("one-server");
+    fs::write(&program, "as it was").unwrap();
     let server: Server = serde_json::from_value(serde_json::json!({
-        "name": "one", "title": "One", "build": command(PLAIN), "program": "one", "args": [],
+        "name": "one", "title": "One", "build": command(PLAIN), "program": program, "args": [],
         "ready": { "connect": {} },
     }))
     .unwrap();
-    let began = Program::of(&server, dir.path());
-    let resumed = |then: Program| {
-        check_unchanged(
-            &BTreeMap::from([("one".to_owned(), then)]),
-            std::slice::from_ref(&server),
-            dir.path(),
-        )
-    };
-    resumed(began.clone()).unwrap();
-    let now = began.compiler.clone().unwrap();
-    for (then, named) in [
-        (Program { compiler: Some("rustc 1.0.0".to_owned()), ..began.clone() }, "rustc 1.0.0"),
-        (Program { compiler: None, ..began.clone() }, "unknown"),
-        (Program { flags: vec!["RUSTFLAGS=-Cdebuginfo=2".to_owned()], ..began }, "RUSTFLAGS=-Cdebuginfo=2"),
-    ] {
-        let refused = resumed(then).unwrap_err().to_string();
-        assert!(
-            refused.starts_with("the compiler of server one or its flags changed since the run"),
-            "{refused}"
-        );
-        assert!(refused.contains(named) && refused.contains(&format!("now {now}")), "{refused}");
-        assert_eq!(refused.lines().count(), 1, "{refused}");
-    }
-    let unknown = Program { unknown: Some("it ran already".to_owned()), ..Program::default() };
-    resumed(unknown).expect("nothing is known of what was not built from sources here");
+    let plan = Plan { servers: vec![server], ..Plan::default() };
+    let began = programs(&plan, dir.path());
+    assert!(began["one"].sources.is_some() && began["one"].compiler.is_some(), "{began:?}");
+    check_unchanged(&began, &plan, dir.path()).unwrap();
+    check_unchanged(&BTreeMap::new(), &plan, dir.path()).expect("nothing was begun yet");
+    fs::write(program, "as it is").unwrap();
+    let refused = check_unchanged(&began, &plan, dir.path()).unwrap_err().to_string();
+    assert!(refused.starts_with("the program of server one is another one"), "{refused}");
+    assert_eq!(refused.lines().count(), 1, "{refused}");
 }

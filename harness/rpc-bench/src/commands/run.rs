@@ -275,7 +275,7 @@ fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
 /// A run is measured with the same load tools and servers throughout, or its parts are not comparable.
 pub(super) fn check_as_begun(folder: &RunFolder, tools: &Tools) -> Result<()> {
     let conditions = folder.conditions()?;
-    check_unchanged(&conditions.programs, &folder.plan()?.servers, Path::new("."))
+    check_unchanged(&conditions.programs, &folder.plan()?, Path::new("."))
         .with_context(|| folder.0.display().to_string())?;
     for before in std::iter::once(&conditions.tool).chain(&conditions.open_loop_tools) {
         let now = tools.named(&before.name)?;
