@@ -25,6 +25,8 @@ pub mod plan;
 pub mod provenance;
 pub mod results;
 pub mod target;
+#[cfg(test)]
+mod tests;
 pub mod transport;
 pub mod workload;
 

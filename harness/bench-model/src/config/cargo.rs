@@ -154,6 +154,7 @@ pub fn in_profile(mut server: Server, profile: &str, builds: bool) -> Server {
 mod tests {
     use super::*;
     use crate::config::ConfigDir;
+    use crate::tests::each_is_refused;
 
     fn filled_in(entry: &str, like: Option<&str>) -> Result<Table> {
         let mut entry: Table = entry.parse().unwrap();
@@ -207,16 +208,7 @@ mod tests {
 
     #[test]
     fn rubbish_in_the_short_form_is_named() {
-        let cases = [
-            ("cargo = 7", "field cargo: give a package"),
-            ("cargo = {}", "field cargo: names no package"),
-            (r#"cargo = { package = "a", profil = "dev" }"#, "profil"),
-            ("cargo = \"a\"\nprogram = \"b\"", "leave program out"),
-        ];
-        for (entry, named) in cases {
-            let said = filled_in(entry, None).unwrap_err().to_string();
-            assert!(said.contains(named) && said.lines().count() == 1, "{entry} gave {said}");
-        }
+        each_is_refused("cargo of an entry", "{}", |entry| filled_in(entry, None));
     }
 
     #[test]

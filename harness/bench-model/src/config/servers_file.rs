@@ -193,6 +193,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::tests::each_is_refused;
 
     const BASE: &str = r#"
         [[server]]
@@ -259,30 +260,9 @@ mod tests {
 
     #[test]
     fn rubbish_in_a_short_entry_is_named() {
-        let entry = |fields: &str| format!("[[server]]\nname = \"b\"\ntitle = \"B\"\n{fields}\n");
-        let cases = [
-            (entry("like = \"nobody\""), "field like: no server \"nobody\" stands before"),
-            (entry("like = \"b\""), "field like"),
-            (
-                entry("like = \"a\"\nwith = { threads = \"1\" }"),
-                "field with.threads: its args have no {threads}",
-            ),
-            (entry("like = \"a\"\nwith = { tuning = 1 }"), "field with.tuning: give a text"),
-            (entry("like = \"a\"\nwith = 7"), "field with"),
-            (entry("with = { tuning = \"equal\" }"), "goes with like"),
-            (entry("like = \"a\"\nprogramm = \"b\""), "programm"),
-            (entry("like = \"a\"\nargs = 7"), "args"),
-            (entry("like = \"a\"").repeat(2), "stands twice"),
-            (entry("more_args = []"), "field more_args: goes with like"),
-            (entry("like = \"a\"\nmore_args = 7"), "field more_args: give a list"),
-            (entry("like = \"a\"\ncargo = 7"), "field cargo"),
-            ("[sever]".to_owned(), "sever"),
-        ];
-        for (text, named) in cases {
-            let said = format!("{:#}", read_text(&text).unwrap_err());
-            assert!(said.contains("servers.toml") && said.contains(named), "{text} gave {said}");
-            assert_eq!(said.lines().count(), 1, "{said}");
-        }
+        each_is_refused("servers of a user", "{}", |text| {
+            read_text(text).inspect_err(|error| assert!(format!("{error:#}").contains(FILE), "{error:#}"))
+        });
     }
 
     const VARIANTS: &str = r#"
@@ -327,21 +307,7 @@ mod tests {
 
     #[test]
     fn a_wrong_variant_is_named() {
-        for (from, to, named) in [
-            (
-                "\"store\"",
-                "\"batch\"",
-                "[[variant]] \"disk\": field axis: \"batch\" is an axis or a figure already",
-            ),
-            ("[\"c\"]", "[\"d\"]", "field of: no server \"d\" stands before it"),
-            ("value = \"disk\"", "value = \"a b\"", "field value"),
-            ("axis = \"trace\"", "axis = \"store\"", "field usual: the axis store has \"memory\" elsewhere"),
-            ("words = \"on disk\"", "words = \"on disk\"\nname = \"x\"", "field name"),
-            ("words = \"on disk\"", "words = \"on disk\"\nspeed = 1", "speed"),
-        ] {
-            let error = format!("{:#}", read_text(&VARIANTS.replacen(from, to, 1)).unwrap_err());
-            assert!(error.contains(named) && !error.contains('\n'), "{from}: {error}");
-        }
+        each_is_refused("variants", VARIANTS, read_text);
         let error = read_text("[variant]\naxis = \"x\"").unwrap_err().to_string();
         assert!(error.contains("each is a [[variant]]"), "{error}");
     }

@@ -324,6 +324,7 @@ fn axis(field: &str, name: &str) -> Result<Along> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::each_is_refused;
 
     fn view(text: &str) -> Result<View> {
         let view: View = toml::from_str(&format!("title = \"t\"\n{text}"))?;
@@ -346,31 +347,9 @@ mod tests {
 
     #[test]
     fn a_wrong_field_is_named() {
-        for (text, named) in [
-            ("figure = \"p99\"\nx = \"batch\"", "figure"),
-            ("figure = \"p99_us\"\nx = \"colour\"", "field x: there is no axis or figure \"colour\""),
-            ("figure = \"p99_us\"\nx = \"batch\"\nseries = \"p50_us\"", "field series"),
-            ("figure = \"p99_us\"\nx = \"server\"", "fields x and series"),
-            ("figure = \"p99_us\"\nx = \"batch\"\npanels = \"batch\"", "field panels"),
-            ("figure = \"p99_us\"\nx = \"batch\"\nover = { p50_us = 1 }", "field over"),
-            ("figure = \"stalls\"\nx = \"batch\"\nmethod = \"getBalance\"", "field method: stalls is of all"),
-            ("figure = \"p99_us\"\nx = \"batch\"\nonly = { colour = 1 }", "field only"),
-            ("figure = \"p99_us\"\nx = \"batch\"\nbound = \"2 *\"", "bound"),
-            (
-                "figure = \"p99_us\"\nx = \"batch\"\nbound = \"2 * horses\"",
-                "field bound: there is no number \"horses\"",
-            ),
-            (
-                "figure = \"p99_us\"\nx = \"batch\"\nbound = \"2 * keep_alive\"",
-                "field bound: there is no number \"keep_alive\"",
-            ),
-            ("figure = \"p99_us\"\nx = \"tuning\"\nfit = \"line\"", "field fit: x is \"tuning\""),
-            ("figure = \"p99_us\"\nx = \"batch\"\nonly = { threads = [] }", "field only: \"threads\" has no"),
-            ("figure = \"p99_us\"\nx = \"batch\"\nfit = \"cubic\"", "fit"),
-            ("figure = \"p99_us\"\nx = \"batch\"\nplanted = { twin = \"same\" }", "field planted"),
-        ] {
-            let error = format!("{:#}", view(text).unwrap_err());
-            assert!(error.contains(named), "{text}: {error}");
-        }
+        // The file's place is said where campaigns are read.
+        each_is_refused("views", "{}", |text| {
+            view(text).map_err(|error| format!("{error:#}").replace('\n', " "))
+        });
     }
 }

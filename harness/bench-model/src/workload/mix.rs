@@ -231,6 +231,7 @@ pub(crate) fn fixed_params(text: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use crate::config::ConfigDir;
+    use crate::tests::each_is_refused;
     use crate::workload::Workload;
 
     const GOOD: &str = "why = \"a test\"\n\n[[request]]\nweight = 3\nmethod = \"getBalance\"\naccount = { zipf = 1.5 \
@@ -247,50 +248,10 @@ mod tests {
     /// Each mistake, and what the one line must name.
     #[test]
     fn rubbish_in_a_mix_is_named() {
-        let cases = [
-            (
-                "why = \"a test\"",
-                "why = \"a test\"\nbody = '{}'\nexpected = \"ledger\"",
-                "has a body and [[request]]",
-            ),
-            ("why = \"a test\"", "why = \"a test\"\nexpected = \"ledger\"", "field expected"),
-            ("why = \"a test\"", "why = \"a test\"\nneeds_slots = 5", "field needs_slots"),
-            ("weight = 3", "weight = 0", "[[request]] 1: field weight"),
-            ("weight = 1", "weight = 1000001", "[[request]] 2: field weight"),
-            ("weight = 3", "weihgt = 3", "bad.toml:4: unknown field `weihgt`"),
-            (
-                "\"getBlocks\"",
-                "\"getBloks\"",
-                "[[request]] 2: field method: the ledger has no \"getBloks\", but getBalance",
-            ),
-            (
-                "{ zipf = 1.5 }",
-                "\"zipf\"",
-                "bad.toml:6: field account: give \"uniform\", \"absent\" or { zipf",
-            ),
-            ("{ zipf = 1.5 }", "{ zipf = 1.5, absent = 2 }", "bad.toml:6: field account: give \"uniform\""),
-            ("{ zipf = 1.5 }", "{ zipf = 0 }", "[[request]] 1: field account: an exponent of 0"),
-            ("account = { zipf = 1.5 }", "account = \"absent\"\nparams = '[]'", "give at most one of them"),
-            ("account = { zipf = 1.5 }", "params = '[1'", "[[request]] 1: field params: not JSON"),
-            ("account = { zipf = 1.5 }", "params = '7'", "[[request]] 1: field params: no JSON array"),
-            ("slots = 50", "slots = 0", "[[request]] 2: field blocks.slots"),
-            ("slots = 50", "slots = 500001", "[[request]] 2: field blocks.slots"),
-            ("\"tip\"", "\"top\"", "`top`, expected `tip` or `random`"),
-        ];
         assert!(read(GOOD).is_ok());
-        for (good, bad, named) in cases {
-            assert!(GOOD.contains(good), "{good}");
-            let line = read(&GOOD.replacen(good, bad, 1)).unwrap_err();
-            assert!(line.contains("bad.toml") && line.contains(named), "{bad:?} gave {line:?}");
-            assert_eq!(line.lines().count(), 1, "{line:?}");
-        }
-        for (text, named) in [
-            ("why = \"a test\"", "has no body and no [[request]]"),
-            ("why = \"a test\"\nbody = '{}'", "field expected: is missing"),
-        ] {
-            let line = read(text).unwrap_err();
-            assert!(line.contains("bad.toml") && line.contains(named), "{text:?} gave {line:?}");
-        }
+        let read = |text: &str| read(text).inspect_err(|said| assert!(said.contains("bad.toml"), "{said}"));
+        each_is_refused("mixes", GOOD, read);
+        each_is_refused("workloads of neither kind", "{}", read);
     }
 
     /// A plan keeps its workloads as JSON, and plans of before there were mixes must still be read.

@@ -271,6 +271,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::tests::each_is_refused;
 
     fn drawn(parameters: Value) -> Vec<Value> {
         let template = Template::new(&parameters).unwrap();
@@ -362,21 +363,6 @@ mod tests {
 
     #[test]
     fn a_generator_that_makes_no_sense_is_named() {
-        for (written, named) in [
-            (json!({ "one_of": [] }), "give values"),
-            (json!({ "one_of": [1], "range": [1, 2] }), "give one of one_of, lines, range, newest and join"),
-            (json!({ "range": [1, 2], "minus": [0, 1] }), "minus goes with newest"),
-            (json!({ "newest": { "method": "a" }, "minus": [2, 1] }), "the smaller number first"),
-            (json!({ "newest": { "pointer": "/result" } }), "missing field `method`"),
-            (json!({ "zipf": 1.0 }), "give one of"),
-            (json!({ "range": [2, 1] }), "the smaller number first"),
-            (json!({ "range": [1, 2], "hexx": true }), "unknown field `hexx`"),
-            (json!({ "one_of": [1], "hex": true }), "hex goes with range"),
-            (json!({ "one_of": [1], "zipf": 99.0 }), "params.zipf"),
-            (json!({ "join": [1] }), "neither a text nor a generator"),
-        ] {
-            let said = format!("{:#}", Template::new(&json!([written])).unwrap_err());
-            assert!(said.contains(named) && said.lines().count() == 1, "{written}: {said}");
-        }
+        each_is_refused("generators", "[{}]", |text| Template::new(&serde_json::from_str(text).unwrap()));
     }
 }

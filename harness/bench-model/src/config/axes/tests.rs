@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::ConfigDir;
+use crate::tests::each_is_refused;
 
 fn campaign(text: &str) -> Result<Campaign> {
     let rest =
@@ -57,15 +58,7 @@ fn what_is_excepted_is_not_run() {
     assert_eq!(run.servers.len(), 4);
     let several = with("batch = [1, 10]\nserver = \"actix\"").unwrap();
     assert_eq!(several.servers.len(), 4);
-    for (wrong, named) in [
-        ("batch = 7", "except.batch: 7 is not among"),
-        ("threads = 1", "except.threads: there is no such axis"),
-        ("", "name an axis"),
-        ("batch = [1, 10]", "leaves nothing to run"),
-    ] {
-        let error = format!("{:#}", with(wrong).unwrap_err());
-        assert!(error.contains(named), "{wrong}: {error}");
-    }
+    each_is_refused("axes, excepted", &format!("{GRID}[[except]]\n{{}}\n"), campaign);
 }
 
 #[test]
@@ -83,15 +76,9 @@ fn without_axes_an_exception_is_of_all_arms_that_state_no_loads() {
         assert_eq!((measured(arm, "getBalance"), measured(arm, "getBlocks")), ([true, true], [true, false]));
     }
     assert_eq!(measured("c", "getBlocks"), [false, true], "its own loads stand");
-    for (arms, except, named) in [
-        ("", "connections = 8", "there are no [axes] and no [[arm]]"),
-        (arms, "connections = 5", "except.connections: 5 is not among"),
-        (arms, "threads = 1", "except.threads: there is no such axis"),
-        (arms, "connections = [4, 8]", "leaves nothing to run"),
-    ] {
-        let error = format!("{:#}", with(arms, except).unwrap_err());
-        assert!(error.contains(named), "{except}: {error}");
-    }
+    let none = format!("{:#}", with("", "connections = 8").unwrap_err());
+    assert!(none.contains("there are no [axes] and no [[arm]]"), "{none}");
+    each_is_refused("arms, excepted", "{}", |except| with(arms, except));
 }
 
 #[test]
@@ -120,25 +107,7 @@ fn servers_alone_are_no_arms_and_a_baseline_is_one_in_each_combination() {
 
 #[test]
 fn a_wrong_axis_is_one_line_with_its_field() {
-    for (axis, named) in [
-        ("colour = [1]", "there is no axis \"colour\""),
-        ("batch = []", "axes.batch: give values"),
-        ("batch = [0]", "axes.batch"),
-        ("batch = [\"many\"]", "axes.batch"),
-        ("network = [{ delay = 1 }]", "axes.network"),
-        ("workload = [\"getBlocks\"]", "axes.workload"),
-        ("transport = [\"pigeon\"]", "axes.transport"),
-    ] {
-        let text = GRID.replace("batch = [1, 10]", axis);
-        let is_twice = axis.starts_with("network");
-        let text: String = text
-            .lines()
-            .filter(|line| !is_twice || !line.contains("loopback"))
-            .map(|line| format!("{line}\n"))
-            .collect();
-        let error = format!("{:#}", campaign(&text).unwrap_err());
-        assert!(error.contains(named) && !error.contains('\n'), "{axis}: {error}");
-    }
+    each_is_refused("axes", GRID, campaign);
 }
 
 const ALLOCATORS: &str = "workloads = [\"getBalance\"]\nconnections = [4]\n[axes]\nserver = [\"legacy\", \"actix\"]\n\
@@ -160,18 +129,7 @@ fn variants_of_servers_are_axes() {
 
 #[test]
 fn a_variant_that_a_server_lacks_is_one_line_with_its_field() {
-    for (from, to, named) in [
-        (
-            "\"system\"",
-            "\"tcmalloc\"",
-            "axes.allocator: there is no \"tcmalloc\"; there are jemalloc, system",
-        ),
-        ("\"actix\"", "\"control\"", "axes.allocator: server \"control\" has no variant"),
-        ("\"system\"", "7", "axes.allocator: 7 is no name"),
-    ] {
-        let error = format!("{:#}", campaign(&ALLOCATORS.replace(from, to)).unwrap_err());
-        assert!(error.contains(named) && !error.contains('\n'), "{error}");
-    }
+    each_is_refused("axes of variants", ALLOCATORS, campaign);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tests::each_is_refused;
 
 fn expected(json: Value) -> Expected {
     serde_json::from_value(json).unwrap()
@@ -20,23 +21,7 @@ fn what_is_written_is_written_again() {
     ] {
         assert_eq!(serde_json::to_value(expected(written.clone())).unwrap(), written);
     }
-    for (written, named) in [
-        (json!("nothing"), "give \"ledger\""),
-        (json!({}), "give one of answer, result, rises, schema and reference"),
-        (json!({ "schema": "a.json", "rises": "/result" }), "give one of"),
-        (json!({ "schema": "a.json", "ignore": ["/result/a"] }), "ignore and within go with"),
-        (json!({ "schema": { "path": "a.json", "content": { "type": 1 } } }), "give \"ledger\""),
-        (json!({ "result": 1, "rises": "/result" }), "give one of"),
-        (json!({ "result": 1, "ignore": ["at"] }), "\"at\" is no JSON pointer"),
-        (json!({ "rises": "/result", "ignore": ["/result/a"] }), "ignore and within go with"),
-        (json!({ "result": 1, "within": { "at": 1 } }), "\"at\" is no JSON pointer"),
-        (json!({ "result": 1, "differences": "counted" }), "differences goes with reference"),
-        (json!({ "reference": "a", "differences": "many" }), "give \"ledger\""),
-        (json!({ "results": 1 }), "give \"ledger\""),
-    ] {
-        let error = serde_json::from_value::<Expected>(written.clone()).unwrap_err().to_string();
-        assert!(error.contains(named), "{written}: {error}");
-    }
+    each_is_refused("expected answers", "{}", |text| serde_json::from_str::<Expected>(text));
 }
 
 #[test]
