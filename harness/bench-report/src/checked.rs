@@ -57,7 +57,7 @@ fn is_exact(workload: &Workload) -> bool {
     matches!(&workload.traffic, Traffic::One { expected: Expected::Ledger, .. })
         || matches!(
             &workload.traffic,
-            Traffic::One { expected: Expected::Answer(_, leeway) | Expected::Result(_, leeway), .. } if leeway.is_none()
+            Traffic::One { expected: Expected::Answer { leeway, .. } | Expected::Result { leeway, .. }, .. } if leeway.is_none()
         )
 }
 

@@ -63,7 +63,7 @@ pub fn resolve(call: &OneCall) -> Result<(Plan, String)> {
         body["params"] = params.clone();
     }
     let expected = match &call.result {
-        Some(result) => Expected::Result(result.clone(), Leeway::default()),
+        Some(result) => Expected::Result { result: result.clone(), leeway: Leeway::default() },
         None => Expected::NoError,
     };
     let why = "One call, sent again and again.".to_owned();

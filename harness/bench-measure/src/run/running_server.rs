@@ -117,7 +117,7 @@ fn find_references(plan: &mut Plan, target: &Target) -> Result<()> {
             Reference::LedgerWithoutContext => server.holds.clone_from(&own_chain),
             Reference::Own(answer) => {
                 server.holds.clone_from(&own_chain);
-                let expected = Expected::Answer(answer.to_string(), Leeway::default());
+                let expected = Expected::Answer { answer: answer.to_string(), leeway: Leeway::default() };
                 workload.traffic =
                     Traffic::One { body: workload.body()?.to_owned(), expected, needs_slots: None };
                 own.push(workload.name.clone());

@@ -132,7 +132,8 @@ impl Bodies<'_> {
             Self::Stream(bodies) => bodies.next().map(Cow::Owned),
             Self::Drawn(requests) => {
                 let mut body = String::with_capacity(128);
-                requests.write_next(&mut body).then_some(Cow::Owned(body))
+                requests.write_next(&mut body);
+                Some(Cow::Owned(body))
             }
         };
         if let Some(body) = &body {

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
-use validator_state::Method;
+use validator_state::{Method, SeededSpec};
 
-use super::parameters::{self, Template};
+use super::template::{self, Template};
 use super::truth::Expected;
 use super::{Traffic, Workload};
 use crate::field_checks::within;
@@ -38,9 +38,6 @@ const MOST_WEIGHT: u64 = 1_000_000;
 /// Characters of parameters that a reader is shown.
 const MOST_WORDS: usize = 60;
 
-/// The steepest law: almost every draw is the first account.
-const MOST_EXPONENT: f64 = 10.0;
-
 /// A request of a mix. Of `account`, `blocks` and `params` it has at most one.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,34 +51,11 @@ pub struct Request {
     pub account: Option<Account>,
     /// Which slots it requests.
     pub blocks: Option<BlockRange>,
-    /// Parameters: the text of a JSON array or object, or an array or a table with generators in it.
-    pub params: Option<Parameters>,
+    /// Parameters: an array or a table, maybe with generators in it, or the text of one.
+    pub params: Option<Value>,
     /// What answers must be; the ledger says it where left out.
     #[serde(alias = "expect")]
     pub expected: Option<Expected>,
-}
-
-/// Parameters of a request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "give an array or a table, or the text of one")]
-pub enum Parameters {
-    /// The text of a JSON array or object.
-    Text(String),
-    /// An array, or an object of parameters by name, whose objects with `one_of`, `lines`, `range` or `join` are drawn
-    /// for each request.
-    Drawn(Value),
-}
-
-impl Parameters {
-    fn words(&self) -> String {
-        match self {
-            Self::Text(text) => format!(" with {text}"),
-            Self::Drawn(values) => match values.to_string() {
-                text if text.len() <= MOST_WORDS => format!(" with {text}"),
-                _ => " with parameters that are drawn".to_owned(),
-            },
-        }
-    }
 }
 
 /// Which accounts a request names.
@@ -141,7 +115,11 @@ impl Request {
                 Place::Tip => format!(" of the newest {slots} slots"),
                 Place::Random => format!(" of {slots} slots anywhere"),
             },
-            (_, _, Some(params)) => params.words(),
+            (_, _, Some(Value::String(text))) => format!(" with {text}"),
+            (_, _, Some(values)) => match values.to_string() {
+                text if text.len() <= MOST_WORDS => format!(" with {text}"),
+                _ => " with parameters that are drawn".to_owned(),
+            },
             (None, None, None) => String::new(),
         };
         format!("{method}{about}")
@@ -154,11 +132,7 @@ impl Request {
     pub(super) fn check(&self) -> Result<()> {
         let Self { weight, method: name, account, blocks, params, expected } = self;
         check_call(*weight, name, expected.as_ref())?;
-        match params {
-            Some(Parameters::Text(text)) => drop(fixed_params(text)?),
-            Some(Parameters::Drawn(values)) => drop(Template::new(values)?),
-            None => {}
-        }
+        params.as_ref().map(Template::new).transpose()?;
         let is_known = Method::from_name(name).is_some();
         ensure!(
             is_known || self.states_answers(),
@@ -169,9 +143,7 @@ impl Request {
         let given =
             usize::from(account.is_some()) + usize::from(blocks.is_some()) + usize::from(params.is_some());
         ensure!(given <= 1, "fields account, blocks and params: give at most one of them");
-        if let Some(Account::Zipf { zipf: exponent }) = account {
-            check_exponent("account", *exponent)?;
-        }
+        account.map(|account| Template::account(account, &SeededSpec::default())).transpose()?;
         if let Some(BlockRange { slots, .. }) = blocks {
             within("blocks.slots", *slots, 1, validator_state::MAX_BLOCKS_RANGE)?;
         }
@@ -185,12 +157,11 @@ impl Request {
 
     /// Whether its parameters have a generator with this field.
     pub(super) fn draws(&self, field: &str) -> bool {
-        matches!(&self.params, Some(Parameters::Drawn(values)) if parameters::has(values, field))
+        self.params.as_ref().is_some_and(|values| template::has(values, field))
     }
 
     pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
-        let Some(Parameters::Drawn(values)) = &mut self.params else { return Ok(()) };
-        parameters::locate(values, folder)
+        self.params.as_mut().map_or(Ok(()), |values| template::locate(values, folder))
     }
 }
 
@@ -203,29 +174,10 @@ pub(super) fn check_call(weight: u64, method: &str, expected: Option<&Expected>)
         "field method: {method:?} is no name; give one of letters, digits and signs, without quotes"
     );
     ensure!(
-        !matches!(expected, Some(Expected::Answer(..))),
+        !matches!(expected, Some(Expected::Answer { .. })),
         "field expected: each request has an id of its own; give result in place of answer"
     );
-    Ok(())
-}
-
-/// Whether Zipf's law can have that exponent.
-pub(super) fn check_exponent(field: &str, exponent: f64) -> Result<()> {
-    ensure!(
-        exponent > 0.0 && exponent <= MOST_EXPONENT,
-        "field {field}: an exponent of {exponent} is out of range; give one above 0 up to {MOST_EXPONENT}, \
-         or \"uniform\""
-    );
-    Ok(())
-}
-
-/// Fixed parameters on one line, without white space.
-pub(crate) fn fixed_params(text: &str) -> Result<String> {
-    match serde_json::from_str::<Value>(text) {
-        Ok(values @ (Value::Array(_) | Value::Object(_))) => Ok(values.to_string()),
-        Ok(_) => bail!("field params: no JSON array or object; give one such as '[0, 10]'"),
-        Err(error) => bail!("field params: not JSON: {error}"),
-    }
+    expected.map_or(Ok(()), Expected::check)
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! A workload: its requests (one to the letter, a mix, or those of a file), and where the true answers come from.
 
 pub mod corpus;
-mod drawn_params;
 pub mod leeway;
 pub mod mix;
 mod newest;
-mod parameters;
 pub mod requests;
 pub mod schema;
+mod template;
 mod text_file;
 pub mod truth;
 
@@ -25,7 +24,6 @@ pub use corpus::{Corpus, Order};
 pub use leeway::Leeway;
 pub use mix::{Account, BlockRange, Place, Request};
 pub use newest::NewestCall;
-use parameters::{LINES, NEWEST};
 use requests::{Known, RequestSource, Stream};
 pub use text_file::TextFile;
 pub use truth::{Differing, Expected, Reference, Truth};
@@ -82,9 +80,6 @@ struct Written {
     mix: Vec<Request>,
     requests: Option<TextFile>,
     order: Option<Order>,
-    /// In a plan: the schemas and servers that lines of the file name.
-    #[serde(default)]
-    found: BTreeMap<String, Expected>,
     why: String,
 }
 
@@ -115,7 +110,7 @@ impl TryFrom<Written> for Workload {
     fn try_from(written: Written) -> Result<Self, Self::Error> {
         const NO_EXPECTED: &str = "field expected: is missing; give \"ledger\", \"no error\", or { answer = '…' } \
             with the true answer";
-        let Written { name, body, expected, needs_slots, mut mix, requests, order, found, why } = written;
+        let Written { name, body, expected, needs_slots, mut mix, requests, order, why } = written;
         let traffic = match (body, requests, mix.is_empty()) {
             (Some(_), Some(_), _) | (Some(_), _, false) => {
                 Err("has a body and [[request]] or requests; give one of them")
@@ -130,7 +125,7 @@ impl TryFrom<Written> for Workload {
             }
             (_, Some(requests), _) => {
                 let (expected, order) = (expected.ok_or(NO_EXPECTED)?, order.unwrap_or_default());
-                Ok(Traffic::Corpus(Corpus { requests, order, expected, found }))
+                Ok(Traffic::Corpus(Corpus { requests, order, expected }))
             }
             (_, _, true) => {
                 Err("has no body and no [[request]], and names no file in requests; give one of them")
@@ -155,13 +150,13 @@ impl Workload {
         match &self.traffic {
             Traffic::One { .. } => false,
             Traffic::Corpus(_) => true,
-            Traffic::Mix(requests) => requests.iter().any(|request| request.draws(LINES)),
+            Traffic::Mix(requests) => requests.iter().any(|request| request.draws("lines")),
         }
     }
 
     /// Whether its requests are about the newest numbers of a server.
     pub fn is_about_newest(&self) -> bool {
-        matches!(&self.traffic, Traffic::Mix(requests) if requests.iter().any(|request| request.draws(NEWEST)))
+        matches!(&self.traffic, Traffic::Mix(requests) if requests.iter().any(|request| request.draws("newest")))
     }
 
     /// Whether it sends several requests.
@@ -258,8 +253,8 @@ impl Workload {
     pub fn knows_whole_answers(&self) -> bool {
         self.clone().stated().into_iter().all(|expected| match expected {
             Expected::Ledger => true,
-            Expected::Answer(_, leeway) | Expected::Result(_, leeway) => leeway.is_none(),
-            Expected::NoError | Expected::Rises(_) | Expected::Schema(_) | Expected::Reference(..) => false,
+            Expected::Answer { leeway, .. } | Expected::Result { leeway, .. } => leeway.is_none(),
+            _ => false,
         })
     }
 
@@ -269,32 +264,36 @@ impl Workload {
     /// One line with the schema's file.
     pub fn check_schemas_unchanged(&self) -> Result<()> {
         self.clone().stated().into_iter().try_for_each(|expected| match expected {
-            Expected::Schema(schema) => schema.check_unchanged(),
+            Expected::Schema { schema } => schema.check_unchanged(),
             _ => Ok(()),
         })
     }
 
     /// The servers that its answers are compared with.
     pub fn references_mut(&mut self) -> impl Iterator<Item = &mut Reference> {
-        self.stated().into_iter().filter_map(Expected::reference)
+        self.stated().into_iter().filter_map(|expected| match expected {
+            Expected::Reference { reference, .. } => Some(reference),
+            _ => None,
+        })
     }
 
     /// The servers whose answers it counts differences to.
     pub fn counted_references(&self) -> Vec<String> {
         let mut own = self.clone();
-        let counted = own.references_mut().filter(|reference| reference.differences == Differing::Counted);
-        let names: BTreeSet<String> = counted.map(|reference| reference.server.clone()).collect();
-        names.into_iter().collect()
+        let counted = own.stated().into_iter().filter_map(|expected| match expected {
+            Expected::Reference { reference, differences: Differing::Counted, .. } => {
+                Some(reference.server.clone())
+            }
+            _ => None,
+        });
+        counted.collect::<BTreeSet<String>>().into_iter().collect()
     }
 
     /// What is stated of its answers: of all, and of each request of a mix. Lines of a file may say otherwise of
     /// theirs.
     fn stated(&mut self) -> Vec<&mut Expected> {
         match &mut self.traffic {
-            Traffic::One { expected, .. } => vec![expected],
-            Traffic::Corpus(Corpus { expected, found, .. }) => {
-                std::iter::once(expected).chain(found.values_mut()).collect()
-            }
+            Traffic::One { expected, .. } | Traffic::Corpus(Corpus { expected, .. }) => vec![expected],
             Traffic::Mix(requests) => {
                 requests.iter_mut().filter_map(|request| request.expected.as_mut()).collect()
             }
@@ -312,12 +311,13 @@ impl Workload {
                     serde_json::from_str(body).map_err(|error| anyhow!("field body: not JSON: {error}"))?;
                 ensure!(body["method"].is_string(), "field body: has no method");
                 ensure!(!body["id"].is_null(), "field body: has no id, so no server would answer it");
-                if let Expected::Answer(text, _) = expected {
-                    serde_json::from_str::<Value>(text)
+                expected.check()?;
+                if let Expected::Answer { answer, .. } = expected {
+                    serde_json::from_str::<Value>(answer)
                         .map_err(|error| anyhow!("field expected: not JSON: {error}"))?;
                 }
             }
-            Traffic::Corpus(corpus) => corpus.check()?,
+            Traffic::Corpus(corpus) => corpus.expected.check()?,
             Traffic::Mix(requests) => {
                 for (position, request) in requests.iter().enumerate() {
                     request.check().with_context(|| format!("[[request]] {}", position + 1))?;

@@ -7,20 +7,18 @@
 //! The one request of a plain workload stays as it was written.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, ensure};
-use rand_distr::Zipf;
+use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 use validator_state::{Pubkey, SeededSpec, State};
 
-use super::corpus::{Call, Corpus, InOrder};
-use super::drawn_params::Params;
-use super::mix::{Account, BlockRange, Parameters, Request, fixed_params};
+use super::mix::Request;
 use super::newest::NewestCall;
-use super::parameters::Template;
+use super::template::Template;
 use super::{Expected, Order, Traffic, Truth, Workload};
 
 /// The most requests of a workload that a server answers before and after each window.
@@ -34,10 +32,30 @@ pub struct RequestSource(Kind);
 enum Kind {
     /// One request, and what makes its answer right where that was stated; to the letter, where a person wrote it.
     One { body: String, stated: Option<Truth>, answer: Option<String> },
-    /// Requests, each with the sum of the weights up to its own, and the ledger's accounts where one is about them.
-    Mix { requests: Vec<(u64, Call)>, accounts: Vec<Pubkey> },
-    /// The requests of a file, in its order.
-    File(Corpus),
+    /// Several.
+    Calls {
+        calls: Vec<Call>,
+        /// The sum of the weights up to each.
+        weights: Vec<u64>,
+        /// Whether they are sent in their order.
+        in_order: bool,
+        /// The ledger's accounts, where one is about them.
+        accounts: Vec<Pubkey>,
+        /// Where they stand, of a file's.
+        file: Option<PathBuf>,
+    },
+}
+
+/// A request of a corpus or of a mix.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub weight: u64,
+    pub method: String,
+    pub params: Option<Template>,
+    /// What its answer must be; the ledger says it where left out.
+    pub expected: Option<Expected>,
+    /// Which one it is, from 1: of a file the number of its line.
+    pub place: usize,
 }
 
 impl RequestSource {
@@ -46,7 +64,7 @@ impl RequestSource {
     /// # Errors
     /// The ledger lacks what it is about, or a stated answer is not JSON.
     pub fn new(workload: &Workload, ledger: &SeededSpec) -> Result<Self> {
-        let calls = match &workload.traffic {
+        let (calls, in_order, file) = match &workload.traffic {
             Traffic::One { body, expected, needs_slots } => {
                 ensure!(
                     needs_slots.is_none_or(|slots| ledger.slots >= slots),
@@ -58,31 +76,31 @@ impl RequestSource {
                 let request: Value = serde_json::from_str(body).context("field body: not JSON")?;
                 let (body, stated) = (body.clone(), expected.truth(&request["id"]));
                 let answer = match expected {
-                    Expected::Answer(text, _) => Some(text.clone()),
+                    Expected::Answer { answer, .. } => Some(answer.clone()),
                     _ => None,
                 };
                 return Ok(Self(Kind::One { body, stated, answer }));
             }
-            Traffic::Corpus(corpus) if corpus.order == Order::File => {
-                corpus.requests.check_unchanged()?;
-                return Ok(Self(Kind::File(corpus.clone())));
+            Traffic::Corpus(corpus) => {
+                (corpus.calls()?, corpus.order == Order::File, Some(corpus.requests.path.clone()))
             }
-            Traffic::Corpus(corpus) => corpus.calls()?,
             Traffic::Mix(requests) => {
-                let call = |(position, request): (usize, &Request)| {
-                    Call::new(request, ledger).with_context(|| format!("[[request]] {}", position + 1))
+                let call = |(request, place): (&Request, usize)| {
+                    Call::new(request, ledger, place).with_context(|| format!("[[request]] {place}"))
                 };
-                requests.iter().enumerate().map(call).collect::<Result<_>>()?
+                (requests.iter().zip(1..).map(call).collect::<Result<_>>()?, false, None)
             }
         };
-        let is_known = |call: &Call| matches!(call.params, Params::AnyAccount | Params::ZipfAccount(_));
-        let accounts = if calls.iter().any(is_known) { ledger.pubkeys().collect() } else { Vec::new() };
+        let is_about_accounts = |call: &Call| call.params.as_ref().is_some_and(Template::names_accounts);
+        let accounts =
+            if calls.iter().any(is_about_accounts) { ledger.pubkeys().collect() } else { Vec::new() };
         let mut weight_through = 0;
-        let with_sum = |call: Call| {
+        let with_sum = |call: &Call| {
             weight_through += call.weight;
-            (weight_through, call)
+            weight_through
         };
-        Ok(Self(Kind::Mix { requests: calls.into_iter().map(with_sum).collect(), accounts }))
+        let weights = calls.iter().map(with_sum).collect();
+        Ok(Self(Kind::Calls { calls, weights, in_order, accounts, file }))
     }
 
     /// One request for ever, whose true answer is known.
@@ -92,16 +110,12 @@ impl RequestSource {
 
     /// The calls that say the newest numbers, which the requests are about, each once.
     pub fn newest_calls(&self) -> Vec<NewestCall> {
-        let Kind::Mix { requests, .. } = &self.0 else { return Vec::new() };
         let mut calls: Vec<NewestCall> = Vec::new();
-        for (_, Call { params, .. }) in requests {
-            let Params::Drawn(template) = params else { continue };
-            for call in template.newest_calls() {
-                if !calls.contains(call) {
-                    calls.push(call.clone());
-                }
+        self.clone().each_newest(|(call, _)| {
+            if !calls.contains(call) {
+                calls.push(call.clone());
             }
-        }
+        });
         calls
     }
 
@@ -109,13 +123,17 @@ impl RequestSource {
     #[must_use]
     pub fn with_newest(&self, newest: &[(NewestCall, u64)]) -> Self {
         let mut own = self.clone();
-        if let Kind::Mix { requests, .. } = &mut own.0 {
-            for (_, Call { params, .. }) in requests {
-                let Params::Drawn(template) = params else { continue };
-                newest.iter().for_each(|(call, number)| template.set_newest(call, *number));
+        own.each_newest(|(call, number)| {
+            if let Some((_, known)) = newest.iter().find(|(known, _)| known == call) {
+                *number = *known;
             }
-        }
+        });
         own
+    }
+
+    fn each_newest(&mut self, each: impl FnMut(&mut (NewestCall, u64))) {
+        let Kind::Calls { calls, .. } = &mut self.0 else { return };
+        calls.iter_mut().filter_map(|call| call.params.as_mut()).flat_map(Template::newest).for_each(each);
     }
 
     /// The requests, in an order that the seed decides.
@@ -124,81 +142,56 @@ impl RequestSource {
         // meet, and an address that is drawn here is not in the ledger.
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         random.long_jump();
-        Stream { source: self, random, sent: 0, file: None }
+        Stream { source: self, random, sent: 0 }
     }
 
-    /// One of each request of the workload, with its true answer; of a long one some of them, evenly spread or, in a
-    /// file's order, the first.
+    /// One of each request of the workload, with its true answer; of a long one some of them, evenly spread.
     ///
     /// # Errors
     /// The ledger of this state answers one with an error.
     pub fn known(self: &Arc<Self>, state: &State, seed: u64) -> Result<Vec<Known>> {
         let mut stream = Arc::clone(self).stream(seed);
-        let drawn: Vec<(DrawnRequest, f64)> = match &self.0 {
-            Kind::File(corpus) => {
-                let count = corpus.requests.lines.min(MOST_KNOWN as u64);
-                stream.take(count as usize).map(|drawn| (drawn, 1.0 / count as f64)).collect()
-            }
-            Kind::One { .. } | Kind::Mix { .. } => {
-                let shares = self.shares();
-                let step = shares.len().div_ceil(MOST_KNOWN).max(1);
-                let some: Vec<(usize, f64)> = shares.into_iter().enumerate().step_by(step).collect();
-                let total: f64 = some.iter().map(|(_, share)| share).sum();
-                some.into_iter().map(|(at, share)| (stream.request_of(at), share / total)).collect()
-            }
+        let weights = match &self.0 {
+            Kind::One { .. } => vec![1],
+            Kind::Calls { calls, .. } => calls.iter().map(|call| call.weight).collect(),
         };
-        let known = |(drawn, share): (DrawnRequest, f64)| {
+        let step = weights.len().div_ceil(MOST_KNOWN).max(1);
+        let total: u64 = weights.iter().step_by(step).sum();
+        let known = |(at, weight): (usize, u64)| {
+            let drawn = stream.request_of(at);
             let place = || match &self.0 {
                 Kind::One { .. } => "field body".to_owned(),
-                Kind::Mix { .. } => format!("[[request]] {}", drawn.request + 1),
-                Kind::File(corpus) => format!("{}:{}", corpus.requests.path.display(), drawn.request),
+                Kind::Calls { calls, file: None, .. } => format!("[[request]] {}", calls[at].place),
+                Kind::Calls { calls, file: Some(path), .. } => {
+                    format!("{}:{}", path.display(), calls[at].place)
+                }
             };
             let truth = drawn.truth(state).with_context(place)?;
             let (body, answer) = drawn.into_opening();
-            Ok(Known { body, truth, answer, share })
+            Ok(Known { body, truth, answer, share: weight as f64 / total as f64 })
         };
-        drawn.into_iter().map(known).collect()
-    }
-
-    /// Each request's share of all that are sent.
-    fn shares(&self) -> Vec<f64> {
-        let Kind::Mix { requests, .. } = &self.0 else { return vec![1.0] };
-        let total = requests.last().map_or(1, |(total, _)| *total) as f64;
-        requests.iter().map(|(_, call)| call.weight as f64 / total).collect()
+        weights.into_iter().enumerate().step_by(step).map(known).collect()
     }
 }
 
 impl Call {
-    fn new(request: &Request, ledger: &SeededSpec) -> Result<Self> {
-        let Request { weight, method, account, blocks, params, expected } = request;
+    fn new(request: &Request, ledger: &SeededSpec, place: usize) -> Result<Self> {
+        let Request { weight, method, account, blocks, params, expected } = request.clone();
         let params = match (account, blocks, params) {
-            (Some(Account::Uniform), ..) => Params::AnyAccount,
-            (Some(Account::Absent), ..) => Params::AbsentAccount,
-            (Some(Account::Zipf { zipf: exponent }), ..) => Params::ZipfAccount(
-                Zipf::new(ledger.accounts.max(1) as f64, *exponent)
-                    .map_err(|error| anyhow!("field account: {error}"))?,
-            ),
-            (_, Some(BlockRange { slots, from, limit }), _) => {
-                let first_above = ledger.finalized() + 1;
-                ensure!(
-                    *slots <= first_above,
-                    "field blocks: {slots} slots are requested, and the ledger has {first_above}; request fewer, or \
-                     raise environment.slots of the campaign"
-                );
-                let last_start = first_above - slots;
-                Params::Slots { slots: *slots, last_start, from: *from, is_limit: *limit }
-            }
-            (_, _, Some(Parameters::Text(text))) => Params::Fixed(fixed_params(text)?),
-            (_, _, Some(Parameters::Drawn(values))) => Params::Drawn(Template::new(values)?),
-            (None, None, None) => Params::None,
+            (Some(account), ..) => Some(Template::account(account, ledger)?),
+            (_, Some(blocks), _) => Some(Template::slots(blocks, ledger)?),
+            (_, _, params) => params.as_ref().map(Template::new).transpose()?,
         };
-        Ok(Self { weight: *weight, method: method.clone(), params, expected: expected.clone() })
+        Ok(Self { weight, method, params, expected, place })
     }
 
     fn write(&self, id: u64, accounts: &[Pubkey], random: &mut impl Rng, out: &mut String) {
         // A String takes all that is written to it.
         let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"{}""#, self.method);
-        self.params.write(accounts, random, out);
+        if let Some(params) = &self.params {
+            out.push_str(r#","params":"#);
+            params.write(accounts, random, out);
+        }
         out.push('}');
     }
 }
@@ -209,8 +202,6 @@ pub struct Stream {
     source: Arc<RequestSource>,
     random: Xoshiro256PlusPlus,
     sent: u64,
-    /// Of a file's requests: where it is read.
-    file: Option<InOrder>,
 }
 
 /// A request and its true answer.
@@ -231,7 +222,7 @@ pub struct Known {
 pub struct DrawnRequest {
     /// The request body, on one line in a mix.
     pub body: String,
-    /// Which request of the workload it is, from 0; of a file the number of its line.
+    /// Which request of the workload it is, from 0.
     pub request: usize,
     /// What makes an answer right, where that is stated.
     stated: Option<Truth>,
@@ -241,36 +232,23 @@ pub struct DrawnRequest {
 
 impl Stream {
     /// Appends the next body to `out`. The cheapest way to a body: of what is drawn it allocates nothing where `out`
-    /// has room. False where a file can't be read any longer.
-    pub fn write_next(&mut self, out: &mut String) -> bool {
-        match &self.source.0 {
-            Kind::File(_) => self.write_line(out).is_some(),
-            Kind::One { .. } | Kind::Mix { .. } => {
-                let request = self.draw();
-                self.write(request, out);
-                true
-            }
-        }
+    /// has room.
+    pub fn write_next(&mut self, out: &mut String) {
+        let request = self.draw();
+        self.write(request, out);
     }
 
     fn draw(&mut self) -> usize {
-        let Kind::Mix { requests, .. } = &self.source.0 else { return 0 };
-        let total = requests.last().map_or(1, |(total, _)| *total);
-        // The modulo's bias is below 2^-30 for the sums of weights that are allowed.
-        let drawn = self.random.next_u64() % total;
-        requests.partition_point(|(weight_through, _)| *weight_through <= drawn)
-    }
-
-    /// Writes the next request of a file, and gives it and its line; `None` where that can't be read.
-    fn write_line(&mut self, out: &mut String) -> Option<(u64, Call)> {
-        let Kind::File(corpus) = &self.source.0 else { return None };
-        if self.file.is_none() {
-            self.file = InOrder::open(corpus).ok();
+        match &self.source.0 {
+            Kind::One { .. } => 0,
+            Kind::Calls { calls, in_order: true, .. } => self.sent as usize % calls.len(),
+            Kind::Calls { weights, .. } => {
+                let total = weights.last().copied().unwrap_or(1);
+                // The modulo's bias is below 2^-30 for the sums of weights that are allowed.
+                let drawn = self.random.next_u64() % total;
+                weights.partition_point(|weight_through| *weight_through <= drawn)
+            }
         }
-        let (line, call) = self.file.as_mut()?.next_call().ok()?;
-        self.sent += 1;
-        call.write(self.sent, &[], &mut self.random, out);
-        Some((line, call))
     }
 
     fn request_of(&mut self, request: usize) -> DrawnRequest {
@@ -278,11 +256,10 @@ impl Stream {
         self.write(request, &mut body);
         let (stated, answer) = match &self.source.0 {
             Kind::One { stated, answer, .. } => (stated.clone(), answer.clone()),
-            Kind::Mix { requests, .. } => {
-                let expected = requests.get(request).and_then(|(_, call)| call.expected.as_ref());
+            Kind::Calls { calls, .. } => {
+                let expected = calls[request].expected.as_ref();
                 (expected.and_then(|expected| expected.truth(&self.sent.into())), None)
             }
-            Kind::File(_) => (None, None),
         };
         DrawnRequest { body, request, stated, answer }
     }
@@ -291,12 +268,9 @@ impl Stream {
         self.sent += 1;
         match &self.source.0 {
             Kind::One { body, .. } => out.push_str(body),
-            Kind::Mix { requests, accounts } => {
-                if let Some((_, call)) = requests.get(request) {
-                    call.write(self.sent, accounts, &mut self.random, out);
-                }
+            Kind::Calls { calls, accounts, .. } => {
+                calls[request].write(self.sent, accounts, &mut self.random, out);
             }
-            Kind::File(_) => {}
         }
     }
 }
@@ -305,14 +279,8 @@ impl Iterator for Stream {
     type Item = DrawnRequest;
 
     fn next(&mut self) -> Option<DrawnRequest> {
-        if !matches!(self.source.0, Kind::File(_)) {
-            let request = self.draw();
-            return Some(self.request_of(request));
-        }
-        let mut body = String::with_capacity(128);
-        let (line, call) = self.write_line(&mut body)?;
-        let stated = call.expected.and_then(|expected| expected.truth(&self.sent.into()));
-        Some(DrawnRequest { body, request: line as usize, stated, answer: None })
+        let request = self.draw();
+        Some(self.request_of(request))
     }
 }
 

@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
@@ -19,23 +19,63 @@ use crate::headers::Access;
 const CONTEXT: &str = "/result/context";
 
 /// What a person states of the answers to a request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "give \"ledger\", \"no error\", { answer = '…' } or { result = … } (each with ignore and within), \
+        { rises = \"/result\" }, { schema = \"FILE\" }, or { reference = \"SERVER\" } (with differences, ignore and \
+        within)"
+)]
 pub enum Expected {
     /// The answer of the campaign's seeded ledger.
+    #[serde(rename = "ledger")]
     Ledger,
-    /// This answer, its id included: the text of its JSON.
-    Answer(String, Leeway),
-    /// An answer with this result. The pointers of what may differ begin with `/result`.
-    Result(Value, Leeway),
     /// Any answer with a result.
+    #[serde(rename = "no error")]
     NoError,
-    /// A result with a number at this JSON pointer that never falls from one answer to the next.
-    Rises(String),
+    /// This answer.
+    #[serde(untagged)]
+    Answer {
+        /// The text of its JSON, its id included.
+        answer: String,
+        /// What may differ.
+        #[serde(flatten)]
+        leeway: Leeway,
+    },
+    /// An answer with this result.
+    #[serde(untagged)]
+    Result {
+        /// The result.
+        result: Value,
+        /// What may differ, by pointers that begin with `/result`.
+        #[serde(flatten)]
+        leeway: Leeway,
+    },
+    /// A result with a number that never falls from one answer to the next.
+    #[serde(untagged)]
+    Rises {
+        /// Where the number is: a JSON pointer.
+        rises: String,
+    },
     /// Any answer whose result fits this JSON Schema.
-    Schema(Schema),
+    #[serde(untagged)]
+    Schema {
+        /// The schema.
+        schema: Schema,
+    },
     /// What another server answers to the same request at the same time.
-    Reference(Reference, Leeway),
+    #[serde(untagged)]
+    Reference {
+        /// The server.
+        reference: Reference,
+        /// What an answer is that differs.
+        #[serde(default, skip_serializing_if = "crate::is_default")]
+        differences: Differing,
+        /// What may differ.
+        #[serde(flatten)]
+        leeway: Leeway,
+    },
 }
 
 /// What an answer is that differs from that of a reference.
@@ -49,17 +89,14 @@ pub enum Differing {
     Counted,
 }
 
-/// A server whose answers others are compared with.
+/// A server whose answers others are compared with: in a workload its name, in a plan where it answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "WrittenReference")]
 pub struct Reference {
     /// Its name in `servers.toml`.
     pub server: String,
-    /// What an answer is that differs from its own. Written next to its name.
-    #[serde(skip)]
-    pub differences: Differing,
     /// Its entry, where the harness starts it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<Box<Server>>,
     /// Where it answers; empty as long as it is not found.
     pub url: String,
@@ -69,7 +106,7 @@ pub struct Reference {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "give the name of a server")]
+#[serde(untagged)]
 enum WrittenReference {
     Name(String),
     Found {
@@ -85,98 +122,8 @@ impl From<WrittenReference> for Reference {
     fn from(written: WrittenReference) -> Self {
         match written {
             WrittenReference::Name(server) => Self { server, ..Self::default() },
-            WrittenReference::Found { server, entry, url, access } => {
-                Self { server, entry, url, access, ..Self::default() }
-            }
+            WrittenReference::Found { server, entry, url, access } => Self { server, entry, url, access },
         }
-    }
-}
-
-/// The same as it stands in a file.
-#[derive(Serialize, Deserialize)]
-#[serde(
-    expecting = "give \"ledger\", \"no error\", { answer = '…' }, { result = … }, { rises = \"/result\" }, { schema \
-        = \"FILE\" } or { reference = \"SERVER\" }"
-)]
-enum Written {
-    #[serde(rename = "ledger")]
-    Ledger,
-    #[serde(rename = "no error")]
-    NoError,
-    #[serde(untagged)]
-    Table(Box<Table>),
-}
-
-#[skip_serializing_none]
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    answer: Option<String>,
-    // A result of null is one, so it is not left out by being null.
-    #[serde(default, deserialize_with = "present")]
-    result: Option<Value>,
-    rises: Option<String>,
-    schema: Option<Schema>,
-    reference: Option<Reference>,
-    #[serde(default, skip_serializing_if = "crate::is_default")]
-    differences: Differing,
-    #[serde(flatten)]
-    leeway: Leeway,
-}
-
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
-impl TryFrom<Written> for Expected {
-    type Error = String;
-
-    fn try_from(written: Written) -> Result<Self, String> {
-        let table = match written {
-            Written::Ledger => return Ok(Self::Ledger),
-            Written::NoError => return Ok(Self::NoError),
-            Written::Table(table) => *table,
-        };
-        let Table { answer, result, rises, schema, reference, differences, leeway } = table;
-        if reference.is_none() && !crate::is_default(&differences) {
-            return Err("differences goes with reference; leave it out".to_owned());
-        }
-        let wrong = leeway.pointers().chain(&rises).find(|pointer| !pointer.starts_with('/'));
-        if let Some(pointer) = wrong {
-            return Err(format!(
-                "{pointer:?} is no JSON pointer; begin it with /, such as /result/timestamp"
-            ));
-        }
-        match (answer, result, rises, schema, reference) {
-            (Some(answer), None, None, None, None) => Ok(Self::Answer(answer, leeway)),
-            (None, Some(result), None, None, None) => Ok(Self::Result(result, leeway)),
-            (None, None, Some(pointer), None, None) if leeway.is_none() => Ok(Self::Rises(pointer)),
-            (None, None, None, Some(schema), None) if leeway.is_none() => Ok(Self::Schema(schema)),
-            (None, None, Some(_), None, None) | (None, None, None, Some(_), None) => {
-                Err("ignore and within go with answer, result or reference; leave them out".to_owned())
-            }
-            (None, None, None, None, Some(reference)) => {
-                Ok(Self::Reference(Reference { differences, ..reference }, leeway))
-            }
-            _ => Err("give one of answer, result, rises, schema and reference".to_owned()),
-        }
-    }
-}
-
-impl From<Expected> for Written {
-    fn from(expected: Expected) -> Self {
-        Self::Table(Box::new(match expected {
-            Expected::Ledger => return Self::Ledger,
-            Expected::NoError => return Self::NoError,
-            Expected::Answer(answer, leeway) => Table { answer: Some(answer), leeway, ..Table::default() },
-            Expected::Result(result, leeway) => Table { result: Some(result), leeway, ..Table::default() },
-            Expected::Rises(pointer) => Table { rises: Some(pointer), ..Table::default() },
-            Expected::Schema(schema) => Table { schema: Some(schema), ..Table::default() },
-            Expected::Reference(reference, leeway) => {
-                let differences = reference.differences;
-                Table { reference: Some(reference), differences, leeway, ..Table::default() }
-            }
-        }))
     }
 }
 
@@ -184,32 +131,38 @@ impl Expected {
     /// What makes the answer to a request with this id right, where that is stated; `None` where the ledger says it.
     pub(super) fn truth(&self, id: &Value) -> Option<Truth> {
         let is = |answer: Value, leeway: &Leeway| Truth::Is { answer, leeway: leeway.clone() };
-        let id = id.clone();
         Some(match self {
             Self::Ledger => return None,
-            Self::Answer(text, leeway) => is(serde_json::from_str(text).unwrap_or_default(), leeway),
-            Self::Result(result, leeway) => {
+            Self::Answer { answer, leeway } => is(serde_json::from_str(answer).unwrap_or_default(), leeway),
+            Self::Result { result, leeway } => {
                 is(json!({ "jsonrpc": "2.0", "id": id, "result": result }), leeway)
             }
-            Self::NoError => Truth::Result { id, rises: None },
-            Self::Rises(pointer) => Truth::Result { id, rises: Some(pointer.clone()) },
-            Self::Schema(schema) => Truth::Fits { id, schema: schema.clone() },
-            Self::Reference(reference, leeway) => {
-                Truth::AsOf { id, reference: reference.clone(), leeway: leeway.clone() }
-            }
+            stated => Truth::Stated { id: id.clone(), stated: stated.clone() },
         })
     }
 
     /// Finds the schema that it names, from the workload's folder.
     pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
-        let Self::Schema(schema) = self else { return Ok(()) };
+        let Self::Schema { schema } = self else { return Ok(()) };
         schema.locate(folder)
     }
 
-    /// The server that it names, where it does.
-    pub fn reference(&mut self) -> Option<&mut Reference> {
-        let Self::Reference(reference, _) = self else { return None };
-        Some(reference)
+    /// Whether its pointers are some.
+    pub(super) fn check(&self) -> Result<()> {
+        let (leeway, rises) = match self {
+            Self::Answer { leeway, .. } | Self::Result { leeway, .. } | Self::Reference { leeway, .. } => {
+                (Some(leeway), None)
+            }
+            Self::Rises { rises } => (None, Some(rises)),
+            Self::Ledger | Self::NoError | Self::Schema { .. } => (None, None),
+        };
+        let mut pointers = leeway.into_iter().flat_map(Leeway::pointers).chain(rises);
+        match pointers.find(|pointer| !pointer.starts_with('/')) {
+            Some(pointer) => {
+                bail!("field expected: {pointer:?} is no JSON pointer; begin it with /, such as /result/at")
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -223,28 +176,13 @@ pub enum Truth {
         /// What may differ.
         leeway: Leeway,
     },
-    /// It has this id, a result and no error.
-    Result {
+    /// It has this id, and is as a person states it without saying what it is. Of a reference: that server must be
+    /// requested first.
+    Stated {
         /// The id.
         id: Value,
-        /// Where its result has a number that never falls.
-        rises: Option<String>,
-    },
-    /// It has this id, no error, and a result that fits.
-    Fits {
-        /// The id.
-        id: Value,
-        /// What its result fits.
-        schema: Schema,
-    },
-    /// It is that of another server, which must be requested first.
-    AsOf {
-        /// The id.
-        id: Value,
-        /// The server.
-        reference: Reference,
-        /// What may differ from its answer.
-        leeway: Leeway,
+        /// Neither the ledger's, nor an answer or a result.
+        stated: Expected,
     },
 }
 
@@ -258,7 +196,9 @@ impl Truth {
     /// The same with the answer's context left open (slot and version): that of a server whose chain grows.
     #[must_use]
     pub fn without_context(mut self) -> Self {
-        if let Self::Is { leeway, .. } | Self::AsOf { leeway, .. } = &mut self {
+        if let Self::Is { leeway, .. } | Self::Stated { stated: Expected::Reference { leeway, .. }, .. } =
+            &mut self
+        {
             leeway.ignore.push(CONTEXT.to_owned());
         }
         self
@@ -266,14 +206,17 @@ impl Truth {
 
     /// The server that must be requested first, and then what its answer makes of this.
     pub fn reference(&self) -> Option<(&Reference, impl FnOnce(Value) -> Self + use<>)> {
-        let Self::AsOf { reference, leeway, .. } = self else { return None };
+        let Self::Stated { stated: Expected::Reference { reference, leeway, .. }, .. } = self else {
+            return None;
+        };
         let leeway = leeway.clone();
         Some((reference, move |answer| Self::Is { answer, leeway }))
     }
 
     /// Whether an answer that differs is counted, and not wrong.
-    pub fn counts_differences(&self) -> bool {
-        matches!(self, Self::AsOf { reference, .. } if reference.differences == Differing::Counted)
+    pub const fn counts_differences(&self) -> bool {
+        let Self::Stated { stated: Expected::Reference { differences, .. }, .. } = self else { return false };
+        matches!(differences, Differing::Counted)
     }
 
     /// The answer and what it is compared with, without what may differ; `None` where no whole answer is known.
@@ -285,19 +228,21 @@ impl Truth {
 
     /// Whether an answer is right; of another server's, whether it may be.
     pub fn accepts(&self, answer: &Value) -> bool {
-        match self {
-            Self::Is { answer: truth, leeway } => leeway.is_same(truth, answer),
-            Self::Result { id, rises } => {
-                result_of(answer, id).is_some() && (rises.is_none() || self.number(answer).is_some())
-            }
-            Self::Fits { .. } => self.misfit(answer).is_none(),
-            Self::AsOf { id, .. } => answer.get("id") == Some(id),
+        let (id, stated) = match self {
+            Self::Is { answer: truth, leeway } => return leeway.is_same(truth, answer),
+            Self::Stated { id, stated } => (id, stated),
+        };
+        match stated {
+            Expected::Reference { .. } => answer.get("id") == Some(id),
+            Expected::Schema { .. } => self.misfit(answer).is_none(),
+            Expected::Rises { .. } => result_of(answer, id).is_some() && self.number(answer).is_some(),
+            _ => result_of(answer, id).is_some(),
         }
     }
 
     /// Where an answer's result does not fit its schema, and why.
     pub fn misfit(&self, answer: &Value) -> Option<String> {
-        let Self::Fits { id, schema } = self else { return None };
+        let Self::Stated { id, stated: Expected::Schema { schema } } = self else { return None };
         match result_of(answer, id) {
             Some(result) => schema.misfit(result),
             None => Some("no result with the request's id".to_owned()),
@@ -306,35 +251,30 @@ impl Truth {
 
     /// The number that never falls, where an answer has it: a number, or the text of one, also in hexadecimal (`0x1a`).
     pub fn number(&self, answer: &Value) -> Option<u64> {
-        let Self::Result { rises: Some(pointer), .. } = self else { return None };
-        leeway::number(answer.pointer(pointer)?)
+        let Self::Stated { stated: Expected::Rises { rises }, .. } = self else { return None };
+        leeway::number(answer.pointer(rises)?)
     }
 
     /// An answer that is right.
     pub fn example(&self) -> Value {
-        match self {
-            Self::Is { answer, .. } => answer.clone(),
-            Self::Fits { id, .. } | Self::AsOf { id, .. } => {
-                json!({ "jsonrpc": "2.0", "id": id, "result": 1 })
-            }
-            Self::Result { id, rises } => {
-                let mut answer = json!(1);
-                let pointer = rises.as_deref().unwrap_or("/result");
-                for name in pointer.strip_prefix('/').unwrap_or_default().rsplit('/') {
-                    answer = json!({ name.replace("~1", "/").replace("~0", "~"): answer });
-                }
-                answer["jsonrpc"] = "2.0".into();
-                answer["id"] = id.clone();
-                answer
-            }
-        }
+        let (id, stated) = match self {
+            Self::Is { answer, .. } => return answer.clone(),
+            Self::Stated { id, stated } => (id, stated),
+        };
+        let pointer = if let Expected::Rises { rises } = stated { rises } else { "/result" };
+        let names = pointer.strip_prefix('/').unwrap_or_default().rsplit('/');
+        let within = |inner: Value, name: &str| json!({ name.replace("~1", "/").replace("~0", "~"): inner });
+        let mut answer = names.fold(json!(1), within);
+        answer["jsonrpc"] = "2.0".into();
+        answer["id"] = id.clone();
+        answer
     }
 
     /// The answer, where it is known.
     pub const fn answer(&self) -> Option<&Value> {
         match self {
             Self::Is { answer, .. } => Some(answer),
-            Self::Result { .. } | Self::Fits { .. } | Self::AsOf { .. } => None,
+            Self::Stated { .. } => None,
         }
     }
 
@@ -346,16 +286,19 @@ impl Truth {
 
     /// It in words, for whoever reads what came instead.
     pub fn words(&self) -> String {
-        match self {
-            Self::Is { answer, .. } => answer.to_string(),
-            Self::Result { id, rises: None } => format!("an answer with the id {id} and a result"),
-            Self::Result { id, rises: Some(pointer) } => {
-                format!("an answer with the id {id} and a number at {pointer} that does not fall")
-            }
-            Self::Fits { id, schema } => {
+        let (id, stated) = match self {
+            Self::Is { answer, .. } => return answer.to_string(),
+            Self::Stated { id, stated } => (id, stated),
+        };
+        match stated {
+            Expected::Reference { reference, .. } => format!("what {} answers", reference.server),
+            Expected::Schema { schema } => {
                 format!("an answer with the id {id} and a result that fits {}", schema.name())
             }
-            Self::AsOf { reference, .. } => format!("what {} answers", reference.server),
+            Expected::Rises { rises } => {
+                format!("an answer with the id {id} and a number at {rises} that does not fall")
+            }
+            _ => format!("an answer with the id {id} and a result"),
         }
     }
 }

@@ -81,10 +81,9 @@ params = ["abc"]
     const FROM_A_FILE: &str = r#"why = "a test"
 requests = "calls.jsonl"
 order = "file"
-expected = "no error"
+expected = { reference = "other", ignore = ["/result/at"] }
 "#;
-    const CALL: &str =
-        r#"{"method":"price.get","params":["abc"],"expected":{"reference":"other","ignore":["/result/at"]}}"#;
+    const CALL: &str = r#"{"method":"price.get","params":["abc"]}"#;
     let (service, other) = (Service::start(), Service::start());
     for (traffic, is_wrong, code) in
         [(SAME, false, 0), (SAME, true, 1), (FROM_A_FILE, false, 0), (FROM_A_FILE, true, 1)]
