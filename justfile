@@ -118,7 +118,7 @@ bombard name method connections *options:
 watch *options:
     @{{bench}} watch {{options}}
 
-# Find or build the pinned load tools and say where they are: bombardier and vegeta; k6 and rpc-load where named (about 2 and 1 minutes)
+# Find or build the pinned load tools and say where they are: bombardier and vegeta; k6 where named (about 2 minutes)
 [group('by hand')]
 [no-exit-message]
 tools *names:

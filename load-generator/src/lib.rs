@@ -2,6 +2,7 @@
 
 mod answers;
 pub mod bodies;
+pub mod cli;
 mod connect;
 pub mod headers;
 mod http;

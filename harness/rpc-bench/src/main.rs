@@ -76,6 +76,8 @@ enum Verb {
     Bombard(commands::bombard::Args),
     /// Say what of this machine would spoil a measurement, and what to do.
     Doctor,
+    /// Send load by hand, as campaigns with rpc-load do: load-generator/README.md.
+    Load(Box<load_generator::options::Options>),
     /// Find or build the load tools.
     Tools(commands::tools::Args),
     /// Send this load host's share of one load; the harness' launcher starts it (--hosts).
@@ -93,7 +95,7 @@ const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     match carry_out(Cli::parse()) {
-        Ok(ending) => ExitCode::from(ending as u8),
+        Ok(code) => code,
         Err(error) if error.is::<Interrupted>() => ExitCode::from(EXIT_INTERRUPTED),
         Err(error) => {
             bench_system::note!("rpc-bench: {}", format!("{error:#}").replace('\n', " "));
@@ -102,9 +104,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn carry_out(cli: Cli) -> Result<Ending> {
+fn carry_out(cli: Cli) -> Result<ExitCode> {
     let config = ConfigDir(cli.config);
-    Ok(match cli.verb {
+    let ending: Ending = match cli.verb {
         Verb::Run(args) => commands::run::run(&config, &cli.results, &args)?.into(),
         Verb::Try(args) => commands::try_call::try_call(&config, &cli.results, &args)?.into(),
         Verb::Init(args) => commands::init::init(&args)?.into(),
@@ -120,9 +122,12 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
         Verb::Doctor => commands::doctor::doctor(&config)?.into(),
+        // It ends with codes of its own.
+        Verb::Load(options) => return Ok(load_generator::cli::carry_out(&options)),
         Verb::Tools(args) => commands::tools::tools(&config, &args)?.into(),
         Verb::Agent(args) => commands::agent::agent(args)?.into(),
         Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
-    })
+    };
+    Ok(ExitCode::from(ending as u8))
 }

@@ -32,11 +32,15 @@ impl Driver for Bombardier {
             name: "bombardier",
             can: &[Over(Transport::Http), ClosedLoop, Rate, ClosesEach],
             template: Some(("bombardier.template", TEMPLATE)),
-            variable: "BOMBARDIER",
             version: "1.2.6",
-            // bombardier version v1.2.6 linux/amd64
-            own_version: ("--version", 2),
-            build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "", is_quick: true },
+            build: Build::Go {
+                package: "github.com/codesenberg/bombardier",
+                folder: "",
+                variable: "BOMBARDIER",
+                // bombardier version v1.2.6 linux/amd64
+                own_version: ("--version", 2),
+                is_quick: true,
+            },
         }
     }
 

@@ -69,11 +69,15 @@ impl Driver for K6 {
             name: "k6",
             can: &[Over(Transport::Http), Over(Transport::WebSocket), ClosedLoop, SeveralBodies, Users],
             template: Some(("k6.js", SCRIPT)),
-            variable: "K6",
             version: "2.2.0",
-            // k6 v2.2.0 (go1.25.12, linux/amd64)
-            own_version: ("version", 1),
-            build: Build::Go { package: "go.k6.io/k6/v2", folder: "k6", is_quick: false },
+            build: Build::Go {
+                package: "go.k6.io/k6/v2",
+                folder: "k6",
+                variable: "K6",
+                // k6 v2.2.0 (go1.25.12, linux/amd64)
+                own_version: ("version", 1),
+                is_quick: false,
+            },
         }
     }
 

@@ -16,23 +16,27 @@ use anyhow::{Context, Result, ensure};
 /// How a tool is built.
 #[derive(Debug, Clone, Copy)]
 pub enum Build {
-    /// A package of a Go module; the folder of its `go.mod`, inside that of the tools.
+    /// A package of a Go module.
     Go {
         /// The package.
         package: &'static str,
-        /// The folder.
+        /// The folder of its `go.mod`, inside that of the tools.
         folder: &'static str,
+        /// The environment variable that names another program.
+        variable: &'static str,
+        /// The option with which the program prints its version, and which word of that it is, from 0.
+        own_version: (&'static str, usize),
         /// Whether that takes seconds, and not minutes.
         is_quick: bool,
     },
-    /// A package of this workspace, whose program is called as the tool. Cargo itself knows whether it is up to date.
-    Workspace,
+    /// A part of this program: `rpc-bench load`.
+    Here,
 }
 
 impl Build {
     /// Whether a tool is built in seconds, and not in minutes.
     pub const fn is_quick(self) -> bool {
-        matches!(self, Self::Go { is_quick: true, .. })
+        matches!(self, Self::Here | Self::Go { is_quick: true, .. })
     }
 }
 
@@ -101,12 +105,8 @@ pub struct About {
     pub can: &'static [Capability],
     /// The name and the content of a file that it reads in every load.
     pub template: Option<(&'static str, &'static str)>,
-    /// The environment variable that names another program.
-    pub variable: &'static str,
     /// The pinned version, for a person.
     pub version: &'static str,
-    /// The option with which the program prints its version, and which word of that it is, from 0.
-    pub own_version: (&'static str, usize),
     /// How it is built.
     pub build: Build,
 }

@@ -28,6 +28,10 @@ use crate::workload::requests::Known;
 /// The line of names of the tool's records.
 const NAMES: [&str; 7] = ["connection", "due_ns", "sent_ns", "ended_ns", "own_lag_ns", "outcome", "bytes"];
 
+/// The program that it is a part of, as a person calls it in the repository, and its verb there.
+const PROGRAM: &str = "target/debug/rpc-bench";
+const VERB: &str = "load";
+
 /// The tool of this workspace.
 pub struct RpcLoad;
 
@@ -53,18 +57,14 @@ impl Driver for RpcLoad {
                 TellsWhenDue,
             ],
             template: None,
-            variable: "RPC_LOAD",
-            // Built from the same workspace.
             version: env!("CARGO_PKG_VERSION"),
-            // rpc-load 0.1.0
-            own_version: ("--version", 1),
-            build: Build::Workspace,
+            build: Build::Here,
         }
     }
 
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
         let Job { load, url, files, connecting_ms, known } = *job;
-        let mut args = arguments(load, url);
+        let mut args = command(VERB, arguments(load, url));
         args.push("--json".to_owned());
         let bodies = if load.hold {
             u64::MAX
@@ -111,15 +111,15 @@ impl Driver for RpcLoad {
     }
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
-        let mut args = arguments(load, url);
+        let mut args = command(VERB, arguments(load, url));
         if is_for_a_file(body) {
             args.extend(["--bodies", "/dev/stdin"].map(str::to_owned));
-            return vec![command("echo", vec![body.to_owned()]), command(self.about().name, args)];
+            return vec![command("echo", vec![body.to_owned()]), command(PROGRAM, args)];
         }
         if !load.hold {
             args.extend(["--body", body].map(str::to_owned));
         }
-        vec![command(self.about().name, args)]
+        vec![command(PROGRAM, args)]
     }
 }
 

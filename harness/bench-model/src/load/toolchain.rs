@@ -1,5 +1,5 @@
-//! Where the load tools come from: an environment variable, the folder of the harness's own program where that is
-//! installed, the `PATH`, or the pinned version, built from its sums.
+//! Where the load tools come from: this program itself, an environment variable, the folder of this program where that
+//! is installed, the `PATH`, or the pinned version, built from its sums.
 
 mod build;
 #[cfg(test)]
@@ -39,7 +39,7 @@ pub struct Tool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// Built at the pinned version, its sums checked.
+    /// A part of this program, or built at the pinned version, its sums checked.
     Pinned,
     /// Named by the tool's environment variable, such as `BOMBARDIER`.
     Environment,
@@ -116,19 +116,11 @@ impl Tool {
     /// # Errors
     /// One line: what is missing and what to install.
     pub fn find(tool: LoadTool, tools: &Path) -> Result<Self> {
-        let build = tool.about().build;
-        // Whether a program of this workspace is up to date, cargo knows.
-        let is_final = |found: &Self| !matches!(build, Build::Workspace) || found.source != Source::Pinned;
-        if let Some(found) = Self::find_built(tool, tools)?.filter(is_final) {
+        if let Some(found) = Self::find_built(tool, tools)? {
             return Ok(found);
         }
-        match build {
-            Build::Go { package, folder, .. } => {
-                build::go(tool, package, &tools.join(folder), &tools.join("bin"))?
-            }
-            Build::Workspace => build::here(tool, &workspace(tools))?,
-        }
-        Self::pinned(tool, tools)
+        build::go(tool, tools)?;
+        Self::find_built(tool, tools)?.with_context(|| format!("there is no {} after its build", tool.name()))
     }
 
     /// Finds a tool that need not be built now.
@@ -136,35 +128,21 @@ impl Tool {
     /// # Errors
     /// What its environment variable names is not there.
     pub fn find_built(tool: LoadTool, tools: &Path) -> Result<Option<Self>> {
-        if let Some(found) = Self::foreign(tool)? {
-            return Ok(Some(found));
-        }
-        let is_built = match tool.about().build {
-            Build::Go { folder, .. } => is_built(&built_at(tool, tools), &tools.join(folder)),
-            Build::Workspace => built_at(tool, tools).is_file(),
+        let About { name, version, build, .. } = tool.about();
+        let Build::Go { package, folder, variable, own_version, .. } = build else {
+            let path = env::current_exe().context("this program has no path")?;
+            return Self::at(path, tool, format!("v{version}"), Source::Pinned).map(Some);
         };
-        is_built.then(|| Self::pinned(tool, tools)).transpose()
-    }
-
-    /// The pinned one, which is built.
-    fn pinned(tool: LoadTool, tools: &Path) -> Result<Self> {
-        let version = match tool.about().build {
-            Build::Go { package, folder, .. } => pinned_version(package, &tools.join(folder))?,
-            Build::Workspace => format!("v{}", tool.about().version),
-        };
-        Self::at(built_at(tool, tools), tool, version, Source::Pinned)
-    }
-
-    /// Finds a tool that is not the pinned one: its environment variable's, one next to this program, or the `PATH`'s.
-    fn foreign(tool: LoadTool) -> Result<Option<Self>> {
-        let About { name, variable, .. } = tool.about();
         let named = env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
         let source = if named.is_some() { Source::Environment } else { Source::Path };
-        let found = named.or_else(|| installed(name)).or_else(|| on_path(name));
-        let Some(path) = found else { return Ok(None) };
-        ensure!(path.is_file(), "{variable}={}: there is no such file", path.display());
-        let version = own_version(tool, &path)?;
-        Self::at(path, tool, version, source).map(Some)
+        if let Some(path) = named.or_else(|| installed(name)).or_else(|| on_path(name)) {
+            ensure!(path.is_file(), "{variable}={}: there is no such file", path.display());
+            let version = version_of(&path, package, own_version)?;
+            return Self::at(path, tool, version, source).map(Some);
+        }
+        let (path, pins) = (tools.join("bin").join(name), tools.join(folder));
+        let pinned = || Self::at(path.clone(), tool, pinned_version(package, &pins)?, Source::Pinned);
+        is_built(&path, &pins).then(pinned).transpose()
     }
 
     fn at(path: PathBuf, tool: LoadTool, version: String, source: Source) -> Result<Self> {
@@ -181,22 +159,6 @@ impl Tool {
         }
         LoadTool::named(name)?.driver().caveat(version)
     }
-}
-
-/// Where a pinned tool is once it is built.
-fn built_at(tool: LoadTool, tools: &Path) -> PathBuf {
-    match tool.about().build {
-        Build::Go { .. } => tools.join("bin").join(tool.name()),
-        Build::Workspace => workspace(tools).join("target/release").join(tool.name()),
-    }
-}
-
-/// The folder of this workspace: that of the tools' pins is two below it, where they are the repository's and not in a
-/// folder of a user's own; else that which this program was built in.
-fn workspace(tools: &Path) -> PathBuf {
-    let here = tools.join("../..");
-    let is_it = here.join("load-generator/Cargo.toml").is_file();
-    if is_it { here } else { Path::new(env!("CARGO_MANIFEST_DIR")).join("../..") }
 }
 
 /// A program next to this one, where both are installed. In cargo's own folder it may be older than its source.
@@ -228,9 +190,8 @@ fn pinned_version(package: &str, pins: &Path) -> Result<String> {
     version.map(str::to_owned).with_context(|| format!("{} does not pin {package}", path.display()))
 }
 
-/// The version that a foreign program gives: in its own words, or in Go's record of how it was built.
-fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
-    let About { own_version: (option, word), build, .. } = tool.about();
+/// The version that a program gives: in its own words, or in Go's record of how it was built.
+fn version_of(path: &Path, package: &str, (option, word): (&str, usize)) -> Result<String> {
     let output = Command::new(path)
         .arg(option)
         .output()
@@ -241,7 +202,6 @@ fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
     if word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()) {
         return Ok(word.to_owned());
     }
-    let Build::Go { package, .. } = build else { return Ok(word.to_owned()) };
     let record = Command::new("go").args(["version", "-m"]).arg(path).output();
     let recorded = record.ok().and_then(|output| {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -37,11 +37,15 @@ impl Driver for Vegeta {
             name: "vegeta",
             can: &[Over(Transport::Http), Rate, OpenLoop, SeveralBodies, TellsWhenDue],
             template: None,
-            variable: "VEGETA",
             version: "12.13.0",
-            // Version: 12.13.0
-            own_version: ("-version", 1),
-            build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta", is_quick: true },
+            build: Build::Go {
+                package: "github.com/tsenart/vegeta/v12",
+                folder: "vegeta",
+                variable: "VEGETA",
+                // Version: 12.13.0
+                own_version: ("-version", 1),
+                is_quick: true,
+            },
         }
     }
 

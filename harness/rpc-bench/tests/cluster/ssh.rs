@@ -120,7 +120,7 @@ impl Machines {
     /// Agents and load tools that run on any of them.
     pub fn agents(&self) -> Vec<String> {
         let lines = (1..=HOSTS).flat_map(|host| self.network.processes(host)).map(command_line);
-        lines.filter(|line| line.contains(" agent --plan ") || line.contains("rpc-load")).collect()
+        lines.filter(|line| line.contains(" agent --plan ") || line.contains(" load --url ")).collect()
     }
 
     /// Waits until a machine's load tool sends its window, and cuts its connections off there. Its agent is not

@@ -52,11 +52,11 @@ pub struct Bench {
     pub dir: TempDir,
 }
 
-/// The folder of the servers and the load generator: cargo builds them once for all tests.
+/// The folder of the servers: cargo builds them once for all tests.
 fn programs() -> &'static Path {
     static FOLDER: OnceLock<&'static Path> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let names = ["server-actix", "server-control", "server-axum", "rpc-load", "ledger"];
+        let names = ["server-actix", "server-control", "server-axum", "ledger"];
         let bins = names.iter().flat_map(|name| ["--bin", name]);
         built(bins.chain(["--example", "faulty-actix", "--example", "planted"]));
         Path::new(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap()
@@ -118,7 +118,6 @@ impl Bench {
             fs::create_dir(root.join(folder)).unwrap();
         }
         symlink(fs::canonicalize(tool).unwrap(), root.join("bombardier")).unwrap();
-        symlink(program("rpc-load"), root.join("rpc-load")).unwrap();
         let mut servers = String::new();
         for name in ["actix", "control"] {
             let file = format!("server-{name}");
@@ -205,7 +204,7 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
         command.arg("--config").arg(self.dir.path()).arg("--results").arg(self.path("results"));
         command.args(args).stdin(Stdio::null());
-        command.env("BOMBARDIER", self.path("bombardier")).env("RPC_LOAD", self.path("rpc-load"));
+        command.env("BOMBARDIER", self.path("bombardier"));
         if self.path("vegeta").is_file() {
             command.env("VEGETA", self.path("vegeta"));
         }
@@ -324,20 +323,23 @@ impl Bench {
         .collect()
     }
 
+    /// Whether `rpc-bench load` writes into this test's results.
+    fn has_a_load(&self) -> bool {
+        let of = |pid: std::path::PathBuf| {
+            let line = fs::read(pid.join("cmdline")).unwrap_or_default();
+            let output = fs::read_link(pid.join("fd/1")).unwrap_or_default();
+            line.split(|byte| *byte == 0).nth(1) == Some(b"load") && output.starts_with(self.dir.path())
+        };
+        fs::read_dir("/proc").unwrap().any(|entry| of(entry.unwrap().path()))
+    }
+
     /// Waits until no server and no load tool of this test is left.
     pub fn nothing_is_left_running(&self) {
-        let programs = [
-            "server-actix",
-            "server-control",
-            "server-axum",
-            "faulty-actix",
-            "bombardier",
-            "vegeta",
-            "k6",
-            "rpc-load",
-        ];
+        let programs =
+            ["server-actix", "server-control", "server-axum", "faulty-actix", "bombardier", "vegeta", "k6"];
         until("nothing is left running", || {
-            programs.iter().all(|program| self.running(program).is_empty()).then_some(())
+            let is_quiet = programs.iter().all(|program| self.running(program).is_empty());
+            (is_quiet && !self.has_a_load()).then_some(())
         });
     }
 }

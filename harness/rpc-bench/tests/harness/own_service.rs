@@ -227,7 +227,7 @@ fn what_init_writes_runs_as_it_is() {
     bench.write("mine/campaigns/first.toml", &format!("{quiet}\n{ANY_LOAD}"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
     command.args(["--config", folder, "--results", bench.path("results").to_str().unwrap(), "run", "first"]);
-    let output = command.env("RPC_LOAD", bench.path("rpc-load")).env("OWN_TOKEN", TOKEN).output().unwrap();
+    let output = command.env("OWN_TOKEN", TOKEN).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(bench.outcomes().len(), 3, "one of each rate");
     refused(&run(&bench, &["init", folder]), &["is there already"]);

@@ -34,17 +34,6 @@ fn the_pins_are_read_from_go_mod() {
 }
 
 #[test]
-fn a_tool_of_the_workspace_is_found_wherever_the_configuration_lies() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir_all(folder.path().join("config/tools")).unwrap();
-    let elsewhere = workspace(&folder.path().join("config/tools"));
-    assert!(elsewhere.join("load-generator/Cargo.toml").is_file(), "{}", elsewhere.display());
-    fs::create_dir_all(folder.path().join("load-generator")).unwrap();
-    fs::write(folder.path().join("load-generator/Cargo.toml"), "").unwrap();
-    assert_eq!(workspace(&folder.path().join("config/tools")), folder.path().join("config/tools/../.."));
-}
-
-#[test]
 fn a_tool_is_taken_from_next_to_an_installed_harness_alone() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(next_to(folder.path(), "rpc-load"), None);

@@ -33,6 +33,9 @@ impl Fixture {
         let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/tools");
         let found = match tool {
             LoadTool::Bombardier => Tool::find(tool, &pins).map(Some),
+            // A part of the harness's program, which this one is not.
+            LoadTool::RpcLoad => Tool::find_built(tool, &pins)
+                .map(|found| found.map(|found| Tool { path: built("rpc-bench"), ..found })),
             _ => Tool::find_built(tool, &pins),
         };
         let found = found.map_err(|error| eprintln!("{error:#}")).ok().flatten();
