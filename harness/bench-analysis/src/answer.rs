@@ -1,30 +1,24 @@
 //! What a reader sees first: what servers are compared by, and who is best in it. A row is one measured quantity over
 //! all servers.
 
-use super::verdict::Better;
+use bench_model::figure::{Better, Figure};
 use bench_stats::Estimate;
 
 /// What servers are compared by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// Successful requests a second.
-    Rate,
-    /// Server CPU time for a request at a rate that is the same for all servers, over the baseline's.
-    CpuAtRate,
-    /// The same as fast as answers come, over the baseline's.
-    Cpu,
-    /// 99th percentile of latency, in microseconds.
-    P99,
+    /// A figure, as its ratio to the baseline's.
+    Figure(Figure),
     /// The highest load that holds what is demanded: connections, or requests a second.
     Held,
 }
 
 impl Topic {
     /// The better direction.
-    pub const fn better(self) -> Better {
+    pub fn better(self) -> Option<Better> {
         match self {
-            Self::Rate | Self::Held => Better::More,
-            Self::CpuAtRate | Self::Cpu | Self::P99 => Better::Less,
+            Self::Figure(figure) => figure.better(),
+            Self::Held => Some(Better::More),
         }
     }
 }
@@ -32,24 +26,16 @@ impl Topic {
 /// What one server has of a row's quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Value {
-    /// What a table shows, in the topic's unit.
-    pub shown: f64,
-    /// What servers are compared by, with its interval: a ratio to the baseline where blocks are paired, else the value
-    /// itself.
-    pub compared: Estimate,
+    /// What a table shows and what servers are compared by: a ratio to the baseline, or a load.
+    pub estimate: Estimate,
     /// Whether it is a lower bound: the load generator, or the campaign's highest load, was the limit.
     pub at_least: bool,
 }
 
 impl Value {
-    /// A value that is compared as it is shown.
-    pub const fn of(estimate: Estimate) -> Self {
-        Self { shown: estimate.value, compared: estimate, at_least: false }
-    }
-
     /// Whether the two intervals share no value: a difference that is resolved.
     fn differs(&self, other: &Self) -> bool {
-        let both = self.compared.interval.zip(other.compared.interval);
+        let both = self.estimate.interval.zip(other.estimate.interval);
         both.is_some_and(|((low, high), (other_low, other_high))| high < other_low || other_high < low)
     }
 }
@@ -63,8 +49,7 @@ pub struct AnswerRow {
     pub request: String,
     /// The conditions: `at 125 connections`; may be empty.
     pub at: String,
-    /// What the baseline has itself, where servers are compared by their ratio to it: requests a second, or
-    /// microseconds.
+    /// What the baseline has itself, where servers are compared by their ratio to it, in the figure's unit.
     pub one: Option<f64>,
     /// By server, in the order of [`Answer::servers`]; none where it was not measured.
     pub values: Vec<Option<Value>>,
@@ -106,17 +91,17 @@ impl AnswerRow {
         let is_less = match (compared, self.values[a].zip(self.values[b])) {
             (Some(Some((_, high))), _) if high < 1.0 => true,
             (Some(Some((low, _))), _) if low > 1.0 => false,
-            (None, Some((own, other))) if own.differs(&other) => own.compared.value < other.compared.value,
+            (None, Some((own, other))) if own.differs(&other) => own.estimate.value < other.estimate.value,
             _ => return false,
         };
-        is_less == (self.topic.better() == Better::Less)
+        is_less == (self.topic.better() == Some(Better::Less))
     }
 
     /// Whether no server differs from the baseline by more than a margin: every interval lies within it.
     pub fn is_equal_within(&self, margin: f64) -> bool {
         let within = |(low, high)| low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin;
         self.one.is_some()
-            && self.values.iter().flatten().all(|value| value.compared.interval.is_some_and(within))
+            && self.values.iter().flatten().all(|value| value.estimate.interval.is_some_and(within))
     }
 
     /// Whether a server's difference from the baseline is resolved; true of the baseline itself, and where one of both
@@ -130,8 +115,8 @@ impl AnswerRow {
     /// where that is open.
     pub fn is_shown_better(&self, server: usize, baseline: usize) -> Option<bool> {
         let (own, over) = self.values[server].zip(self.values[baseline])?;
-        let is_less = own.compared.value < over.compared.value;
-        own.differs(&over).then_some(is_less == (self.topic.better() == Better::Less))
+        let is_less = own.estimate.value < over.estimate.value;
+        own.differs(&over).then_some(is_less == (self.topic.better() == Some(Better::Less)))
     }
 }
 
@@ -144,8 +129,8 @@ pub struct Answer {
     pub baseline: usize,
     /// The largest difference that does not matter: 0.02 for 2 %.
     pub margin: f64,
-    /// Whether CPU time, and p99 at a rate, are of two servers at the same time on one core.
-    pub is_of_duets: bool,
+    /// The figures that are of two servers at the same time on one core.
+    pub of_duets: Vec<Figure>,
     /// What was measured.
     pub rows: Vec<AnswerRow>,
 }

@@ -8,7 +8,7 @@ use super::caveats::{Evidence, Mark};
 use super::comparison::ratio;
 use super::invalid_trials::FailedTrial;
 use super::latency::LatencyMoment;
-use super::observed::{Lost, Place, Samples, grouped, median_figure, middle_of};
+use super::observed::{Lost, Place, Samples, by_block, grouped, median_figure, middle_of};
 use super::timeline::Moment;
 use bench_model::figure::Figure;
 use bench_model::load::Level;
@@ -144,7 +144,10 @@ pub(super) fn cell(
     let estimated = |figure: &Figure| Some((*figure, median_figure(measured, *figure)?));
     let figures: BTreeMap<Figure, Estimate> = Figure::ALL.iter().filter_map(estimated).collect();
     let share_of_ceiling = ceiling
-        .and_then(|ceiling| ratio(Figure::RequestsPerSecond, measured, ceiling))
+        .and_then(|ceiling| {
+            let [own, most] = [measured, ceiling].map(|of| by_block(of, Figure::RequestsPerSecond));
+            ratio(&own, &most)
+        })
         .map(|ratio| ratio.value);
     let samples = || measured.values().copied();
     let failed_requests = failed_requests(samples());

@@ -6,19 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::block_counts::planned_block_counts;
 use super::interim_analyses::{Decision, PairedRatios, Rules, fits, next_block_count, replay};
-use super::observed::{Lost, Observed, Place, Samples, log_ratios, log_ratios_of};
+use super::observed::{ByBlock, Lost, Observed, Place, by_block};
 use super::run_again::{Blocks, Uncompared};
-use super::verdict::{Better, Demand, Finding};
+use super::verdict::{Demand, Finding};
 use bench_model::config::{Campaign, Placement};
-use bench_model::figure::Figure;
+use bench_model::figure::{Better, Figure};
 use bench_model::load::Level;
 use bench_model::observation::Observation;
 use bench_model::plan::Trial;
-use bench_stats::{Estimate, hodges_lehmann};
+use bench_stats::{Estimate, Ranked};
 
-/// The figures that get a verdict, and the better direction of each. Each is a family of its own.
-pub const JUDGED: [(Figure, Better); 2] =
-    [(Figure::RequestsPerSecond, Better::More), (Figure::CpuUsPerRequest, Better::Less)];
+/// What is compared though a campaign does not judge it.
+const UNJUDGED: [Figure; 2] = [Figure::P99Us, Figure::P99FromSendUs];
 
 /// Blocks of a server that is compared with none, in a campaign that stops early: enough for a median's interval.
 const UNCOMPARED_BLOCKS: u32 = 6;
@@ -35,19 +34,8 @@ pub struct Comparison {
     /// The load.
     #[serde(flatten)]
     pub level: Level,
-    /// Successful requests a second. In JSON, where the load's fields stand next to it, `rate` is that of an open loop.
-    #[serde(rename = "throughput")]
-    pub rate: Finding,
-    /// Server CPU time for a request.
-    pub cpu: Finding,
-    /// Ratio of 99th percentiles over all valid blocks, its interval right by itself with 95 %; not judged.
-    pub p99_ratio: Option<Estimate>,
-    /// Blocks that it comes from.
-    #[serde(default)]
-    pub p99_blocks: usize,
-    /// The same of latency from the send, in an open loop: without the load tool's own lateness.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_from_send_ratio: Option<Estimate>,
+    /// By figure: those that the campaign judges, and p99.
+    pub findings: BTreeMap<Figure, Finding>,
     /// Blocks left out because a trial was lost to the machine or to the load tool.
     pub invalid_blocks: u32,
     /// How many were lost to what.
@@ -55,18 +43,38 @@ pub struct Comparison {
     pub lost: BTreeMap<Lost, u32>,
     /// How many of these were run again, as new blocks.
     pub run_again: u32,
-    /// The ratios of rate and CPU with what was measured in the lost blocks too; none where nothing was.
-    pub with_invalid: Option<(f64, f64)>,
     /// The interim analysis, in blocks, at which it was settled; none while it is open.
     pub settled_at: Option<u32>,
-    /// The ratios of each block that counts, in the order of [`JUDGED`]: what a chart shows behind the estimate.
-    pub block_ratios: [Vec<f64>; 2],
+    /// The ratios of each block that counts, of judged figures: what a chart shows behind the estimate.
+    pub block_ratios: BTreeMap<Figure, Vec<f64>>,
 }
 
 impl Comparison {
     /// Whether it is that of a pair on a workload and load.
     pub(super) fn is_of(&self, server: &str, over: &str, workload: &str, level: Level) -> bool {
         (&*self.server, &*self.over, &*self.workload, self.level) == (server, over, workload, level)
+    }
+
+    /// The ratio of a figure.
+    pub fn ratio(&self, figure: Figure) -> Option<Estimate> {
+        self.findings.get(&figure).map(|finding| finding.ratio)
+    }
+
+    /// What was found of the figures that compare the servers.
+    pub fn shown(&self, placement: Placement) -> impl Iterator<Item = (Figure, &Finding)> {
+        let all = self.findings.iter().map(|(figure, finding)| (*figure, finding));
+        all.filter(move |(figure, _)| compares(*figure, placement, self.level))
+    }
+}
+
+/// Whether a figure says which of two servers is the better one. The kernel divides a duet's core, and an open loop's
+/// rate is the campaign's; a latency of a duet that has no moment without work says how many connections wait.
+pub fn compares(figure: Figure, placement: Placement, level: Level) -> bool {
+    let is_at_rate = level.rate.is_some();
+    match figure {
+        Figure::RequestsPerSecond => placement != Placement::Duet && !is_at_rate,
+        figure if figure.is_latency() => is_at_rate || placement != Placement::Duet,
+        _ => true,
     }
 }
 
@@ -120,10 +128,15 @@ impl<'a> Comparisons<'a> {
         let is_compared = |trial: &Trial| pairs.iter().any(|pair| pair.holds(trial));
         let others = trials.iter().filter(|trial| !is_compared(trial));
         let uncompared = Uncompared::new(campaign, others, extra, observed);
-        let data: Vec<PairedRatios> = pairs.iter().map(|pair| pair.paired_ratios(observed)).collect();
+        let judged = campaign.judged();
+        let data: Vec<PairedRatios> =
+            pairs.iter().map(|pair| pair.paired_ratios(observed, &judged)).collect();
         let block_counts =
             planned_block_counts(pairs.len(), campaign.max_blocks, campaign.precision.is_some());
-        let rules = Rules::new(&JUDGED.map(|(_, better)| better), demand(campaign), block_counts);
+        let better: Vec<Better> = judged.iter().map(|(_, better)| *better).collect();
+        let demand =
+            Demand { margin: campaign.margin.0, precision: campaign.precision.map(|precision| precision.0) };
+        let rules = Rules::new(&better, demand, block_counts);
         let decisions = replay(&data, &rules);
         Self { observed, pairs, uncompared, data, decisions, rules, campaign }
     }
@@ -131,7 +144,11 @@ impl<'a> Comparisons<'a> {
     /// The results of each pair that was measured at all.
     pub fn comparisons(&self) -> Vec<Comparison> {
         let pairs = self.pairs.iter().zip(&self.decisions).zip(&self.data);
-        pairs.filter_map(|((pair, decision), data)| pair.comparison(self.observed, decision, data)).collect()
+        let judged = self.campaign.judged();
+        let of = |((pair, decision), data): ((&Pair, &Decision), &PairedRatios)| {
+            pair.comparison(self.observed, &judged, decision, data)
+        };
+        pairs.filter_map(of).collect()
     }
 
     /// Blocks that were lost to some pair, or to a cell that no pair holds, and are run again as later ones.
@@ -203,20 +220,7 @@ impl<'a> Comparisons<'a> {
     }
 }
 
-/// What a campaign demands of its comparisons.
-pub fn demand(campaign: &Campaign) -> Demand {
-    Demand { margin: campaign.margin.0, precision: campaign.precision.map(|precision| precision.0) }
-}
-
 impl Pair {
-    /// The ratios of the rates and of CPU per request if invalid trials counted too; `None` where there are none.
-    fn with_invalid(&self, observed: &Observed<'_>) -> Option<(f64, f64)> {
-        let [a, b] = self.places().map(|place| observed.samples_with_invalid(place));
-        let value = |figure| ratio(figure, &a, &b).map(|ratio| ratio.value);
-        a.keys().any(|block| b.contains_key(block) && self.lost(observed, *block).is_some()).then_some(())?;
-        value(Figure::RequestsPerSecond).zip(value(Figure::CpuUsPerRequest))
-    }
-
     /// The cells of both servers.
     fn places(&self) -> [Place<'_>; 2] {
         let place = |server, other| {
@@ -257,59 +261,68 @@ impl Pair {
         Blocks::new((1..=a_blocks.min(b_blocks)).map(|block| self.lost(observed, block)), most)
     }
 
-    fn paired_ratios(&self, observed: &Observed<'_>) -> PairedRatios {
-        let by_count = |(figure, _): (Figure, Better)| {
-            let [a, b] = self.places().map(|place| observed.samples_for_ratio(place, figure));
-            let ratios = log_ratios(figure, &a, &b);
-            let counted = (1..).zip(&self.blocks.counted);
-            counted.filter_map(|(count, block)| Some((count, *ratios.get(block)?))).collect()
-        };
-        let log_ratios = JUDGED.into_iter().map(by_count).collect();
+    /// ln(server / over) of a figure, by the count of its block among those that count.
+    fn log_ratios(&self, observed: &Observed<'_>, figure: Figure) -> BTreeMap<u32, f64> {
+        let [a, b] = self.places().map(|place| by_block(&observed.samples_for_ratio(place, figure), figure));
+        let ratios = log_ratios(&a, &b);
+        let counted = (1..).zip(&self.blocks.counted);
+        counted.filter_map(|(count, block)| Some((count, *ratios.get(block)?))).collect()
+    }
+
+    fn paired_ratios(&self, observed: &Observed<'_>, judged: &[(Figure, Better)]) -> PairedRatios {
+        let log_ratios = judged.iter().map(|(figure, _)| self.log_ratios(observed, *figure)).collect();
         PairedRatios { log_ratios, counted_blocks: self.blocks.counted.len() as u32 }
     }
 
+    /// None where no block has a judged figure of both.
     fn comparison(
         &self,
         observed: &Observed<'_>,
+        judged: &[(Figure, Better)],
         decision: &Decision,
         data: &PairedRatios,
     ) -> Option<Comparison> {
-        let &[Some(rate), Some(cpu)] = decision.findings.as_slice() else { return None };
-        let [a, b] = self.places().map(|place| observed.samples_of(place));
+        let figures = || judged.iter().map(|(figure, _)| *figure);
+        let mut findings: BTreeMap<Figure, Finding> = figures()
+            .zip(&decision.findings)
+            .filter_map(|(figure, found)| Some((figure, (*found)?)))
+            .collect();
+        if findings.is_empty() {
+            return None;
+        }
+        for figure in UNJUDGED.into_iter().filter(|figure| !figures().any(|judged| judged == *figure)) {
+            let logs: Vec<f64> = self.log_ratios(observed, figure).into_values().collect();
+            findings.extend(Ranked::paired(&logs).map(|ranked| (figure, Finding::unjudged(&ranked))));
+        }
+        let ratios = |logs: &BTreeMap<u32, f64>| logs.values().map(|ratio| ratio.exp()).collect();
         let blocks = &self.blocks;
-        let ratios = |figure: usize| data.log_ratios[figure].values().map(|ratio| ratio.exp()).collect();
         Some(Comparison {
             server: self.server.clone(),
             over: self.over.clone(),
             workload: self.workload.clone(),
             level: self.level,
-            rate,
-            cpu,
-            p99_ratio: ratio(Figure::P99Us, &a, &b),
-            p99_blocks: log_ratios(Figure::P99Us, &a, &b).len(),
-            p99_from_send_ratio: ratio(Figure::P99FromSendUs, &a, &b),
+            findings,
             invalid_blocks: blocks.lost.values().sum(),
             lost: blocks.lost.clone(),
             run_again: blocks.run_again.len() as u32,
-            with_invalid: self.with_invalid(observed),
             settled_at: decision.settled_at,
-            block_ratios: [ratios(0), ratios(1)],
+            block_ratios: figures().zip(data.log_ratios.iter().map(ratios)).collect(),
         })
     }
 }
 
-/// The ratio of a figure between two cells, paired by block, with an interval that is right by itself. `None` where no
-/// block has both.
-pub fn ratio(figure: Figure, a: &Samples<'_>, b: &Samples<'_>) -> Option<Estimate> {
-    of_logs(log_ratios(figure, a, b))
+/// The ratio of a figure between two cells, from its values by block, with an interval that is right by itself. `None`
+/// where no block has both.
+pub(super) fn ratio(a: &ByBlock, b: &ByBlock) -> Option<Estimate> {
+    let logs: Vec<f64> = log_ratios(a, b).into_values().collect();
+    Some(Ranked::paired(&logs)?.at_confidence().map(f64::exp))
 }
 
-/// The same of values by block.
-pub(super) fn ratio_of(a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>) -> Option<Estimate> {
-    of_logs(log_ratios_of(a, b))
-}
-
-fn of_logs(logs: BTreeMap<u32, f64>) -> Option<Estimate> {
-    let logs: Vec<f64> = logs.into_values().collect();
-    Some(hodges_lehmann(&logs)?.map(f64::exp))
+/// ln(a / b) by block, where both have a value.
+fn log_ratios(a: &ByBlock, b: &ByBlock) -> ByBlock {
+    let ratio = |(block, value): (&u32, &f64)| {
+        let ratio = (value / b.get(block)?).ln();
+        ratio.is_finite().then_some((*block, ratio))
+    };
+    a.iter().filter_map(ratio).collect()
 }

@@ -7,7 +7,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::verdict::{Better, Demand, Finding};
+use super::verdict::{Demand, Finding};
+use bench_model::figure::Better;
 use bench_stats::{FAMILY_ERROR, Ranked, holm, least_count, nominal_level};
 
 /// The data of a comparison that is to be judged. Blocks are numbered anew, from 1, without those that were lost to the

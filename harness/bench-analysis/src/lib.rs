@@ -28,12 +28,12 @@ pub mod views;
 
 pub use caveats::Mark;
 pub use cell::Cell;
-pub use comparison::{Comparison, Comparisons, JUDGED, demand};
+pub use comparison::{Comparison, Comparisons, compares};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
 pub use invalid_trials::{FailedTrial, InvalidTrial, Uncounted};
 pub use latency::LatencyMoment;
 pub use named_faults::without_valid_trial;
-pub use observed::{Lost, Observed, grouped, invalid_reason, log_ratios, valid};
+pub use observed::{Lost, Observed, grouped, invalid_reason, valid};
 pub use summary::{Bound, SUMMARY_VERSION, SamplingCores, Summary, summarize};
 pub use timeline::Moment;
-pub use verdict::{Better, Demand, Finding, Verdict};
+pub use verdict::{Demand, Finding, Verdict};

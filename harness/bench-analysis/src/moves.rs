@@ -163,7 +163,7 @@ fn moved_state(finding: &Finding) -> State {
         Verdict::Faster | Verdict::Slower => State::Moved,
         Verdict::Equivalent => State::Still,
         Verdict::DifferentButSmall if finding.within_margin => State::Still,
-        Verdict::DifferentButSmall | Verdict::Inconclusive => State::Undecided,
+        Verdict::DifferentButSmall | Verdict::Inconclusive | Verdict::NotJudged => State::Undecided,
     }
 }
 

@@ -15,6 +15,9 @@ use bench_system::probe::other_processes::ForeignCpu;
 /// Samples of one cell by block; only [`valid`] ones, but where a function's name says otherwise.
 pub type Samples<'a> = BTreeMap<u32, &'a Sample>;
 
+/// A figure of one cell by block.
+pub(super) type ByBlock = BTreeMap<u32, f64>;
+
 /// Server, the server that runs at the same time in a duet, workload, load.
 pub(super) type Place<'a> = (&'a str, Option<&'a str>, &'a str, Level);
 
@@ -241,20 +244,8 @@ pub(super) fn quantile_us(sample: &Sample, probability: f64) -> Option<f64> {
     sample.load.quantiles.iter().find(|(of, _)| *of == probability).map(|(_, us)| *us)
 }
 
-/// ln(a / b) of a figure by block, where both were measured and have it.
-pub fn log_ratios(figure: Figure, a: &Samples<'_>, b: &Samples<'_>) -> BTreeMap<u32, f64> {
-    let by_block = |samples: &Samples<'_>| {
-        let value = |(block, sample): (&u32, &&Sample)| Some((*block, sample.figure(figure)?));
-        samples.iter().filter_map(value).collect()
-    };
-    log_ratios_of(&by_block(a), &by_block(b))
-}
-
-/// ln(a / b) of values by block, where both have one.
-pub(super) fn log_ratios_of(a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
-    let ratio = |(block, value): (&u32, &f64)| {
-        let ratio = (value / b.get(block)?).ln();
-        ratio.is_finite().then_some((*block, ratio))
-    };
-    a.iter().filter_map(ratio).collect()
+/// A figure by block, of the samples that have it.
+pub(super) fn by_block(samples: &Samples<'_>, figure: Figure) -> ByBlock {
+    let value = |(block, sample): (&u32, &&Sample)| Some((*block, sample.figure(figure)?));
+    samples.iter().filter_map(value).collect()
 }

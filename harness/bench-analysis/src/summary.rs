@@ -9,12 +9,12 @@ use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::faults::{self, Fault, Purpose};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency::{fewest_requests, latency_course, quantiles};
-use super::observed::{Observed, Samples, middle_of, valid};
+use super::observed::{Observed, Samples, by_block, middle_of, valid};
 use super::search::Searches;
 use super::timeline::timeline;
+use super::verdict::Verdict;
 use super::views::Shown;
 use bench_model::config::{Campaign, PassRule, Placement};
-use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{self, Trial};
@@ -22,7 +22,7 @@ use bench_stats::Estimate;
 
 /// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
 /// meaning or goes.
-pub const SUMMARY_VERSION: u32 = 8;
+pub const SUMMARY_VERSION: u32 = 9;
 
 /// What a run showed.
 #[skip_serializing_none]
@@ -143,15 +143,17 @@ fn bound<'a>(
         Some(over) => {
             let compared = comparisons.iter().find(|pair| pair.is_of(server, over, workload, level));
             // A comparison's interval allows for its interim analyses and for the other comparisons.
-            match (rule.figure, compared) {
-                (Figure::CpuUsPerRequest, Some(pair)) => Some(pair.cpu.ratio),
-                (Figure::RequestsPerSecond, Some(pair)) => Some(pair.rate.ratio),
-                (figure, _) => ratio(figure, &samples(server), &samples(over)),
+            let judged = compared.and_then(|pair| pair.findings.get(&rule.figure));
+            match judged.filter(|finding| finding.verdict != Verdict::NotJudged) {
+                Some(finding) => Some(finding.ratio),
+                None => {
+                    ratio(&by_block(&samples(server), rule.figure), &by_block(&samples(over), rule.figure))
+                }
             }
         }
         None => {
             let samples = samples(server);
-            let values: Vec<f64> = samples.values().filter_map(|sample| sample.figure(rule.figure)).collect();
+            let values: Vec<f64> = by_block(&samples, rule.figure).into_values().collect();
             let [least, most] = [f64::min, f64::max].map(|of| values.iter().copied().reduce(of));
             middle_of(values).map(|value| Estimate { value, interval: least.zip(most) })
         }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use bench_stats::{Estimate, Ranked, blocks_for, least_count};
+use bench_model::figure::{Better, Figure};
+use bench_stats::{CONFIDENCE, Estimate, Ranked, blocks_for, least_count};
 
 /// What a comparison shows of the first server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -19,6 +20,8 @@ pub enum Verdict {
     Equivalent,
     /// None of these yet.
     Inconclusive,
+    /// The campaign does not judge the figure: its interval is right by itself, with 95 %.
+    NotJudged,
 }
 
 impl Verdict {
@@ -26,15 +29,6 @@ impl Verdict {
     pub const fn claims_difference(self) -> bool {
         matches!(self, Self::Faster | Self::Slower | Self::DifferentButSmall)
     }
-}
-
-/// The better direction of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
-    /// Requests a second.
-    More,
-    /// Time.
-    Less,
 }
 
 /// What is demanded of a comparison beforehand.
@@ -67,6 +61,18 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Of a figure that is not judged.
+    pub fn unjudged(ranked: &Ranked) -> Self {
+        let ratio = ranked.at_confidence().map(f64::exp);
+        Self {
+            ratio,
+            confidence: ratio.interval.map(|_| CONFIDENCE),
+            verdict: Verdict::NotJudged,
+            blocks_needed: None,
+            ..Self::unseen(ranked, 0)
+        }
+    }
+
     /// Before the first interim analysis there is an estimate and no verdict. `least` is the fewest blocks that give an
     /// interval.
     pub fn unseen(ranked: &Ranked, least: usize) -> Self {
@@ -106,7 +112,7 @@ impl Finding {
         let answered = match verdict {
             Verdict::Faster | Verdict::Slower | Verdict::Equivalent => true,
             Verdict::DifferentButSmall => within_margin || narrow,
-            Verdict::Inconclusive => narrow,
+            Verdict::Inconclusive | Verdict::NotJudged => narrow,
         };
         // Either the interval gets narrow enough to exclude "no difference", or to lie within the margin.
         let distance = estimate.abs();
@@ -124,20 +130,16 @@ impl Finding {
         }
     }
 
-    /// For a table, where the figure is CPU time.
-    pub fn cpu_words(&self) -> String {
-        match self.verdict {
-            Verdict::Faster => "less CPU".to_owned(),
-            Verdict::Slower => "more CPU".to_owned(),
-            _ => self.words(),
-        }
-    }
-
     /// For a table.
-    pub fn words(&self) -> String {
+    pub fn words(&self, figure: Figure) -> String {
+        let [better, worse] = match figure {
+            Figure::RequestsPerSecond => ["faster", "slower"],
+            Figure::CpuUsPerRequest => ["less CPU", "more CPU"],
+            _ => ["better", "worse"],
+        };
         match (self.verdict, self.blocks_needed) {
-            (Verdict::Faster, _) => "faster".to_owned(),
-            (Verdict::Slower, _) => "slower".to_owned(),
+            (Verdict::Faster, _) => better.to_owned(),
+            (Verdict::Slower, _) => worse.to_owned(),
             (Verdict::DifferentButSmall, _) if self.within_margin => "different but small".to_owned(),
             (Verdict::DifferentButSmall, _) => "different, size open".to_owned(),
             (Verdict::Equivalent, _) => "equivalent".to_owned(),
@@ -145,6 +147,7 @@ impl Finding {
                 format!("inconclusive (about {blocks} blocks would tell)")
             }
             (Verdict::Inconclusive, None) => "inconclusive".to_owned(),
+            (Verdict::NotJudged, _) => "not judged".to_owned(),
         }
     }
 }
@@ -180,11 +183,11 @@ mod tests {
     fn a_difference_of_unknown_size_is_not_a_small_one() {
         let small = Finding::of(&around(0.010, 0.005), 0.05, Better::More, DEMAND);
         assert!(small.within_margin && small.answered);
-        assert_eq!(small.words(), "different but small");
+        assert_eq!(small.words(Figure::P99Us), "different but small");
         let open = Finding::of(&around(0.03, 0.03), 0.05, Better::More, DEMAND);
         assert_eq!(open.verdict, Verdict::DifferentButSmall);
         assert!(!open.within_margin && !open.answered);
-        assert_eq!(open.words(), "different, size open");
+        assert_eq!(open.words(Figure::P99Us), "different, size open");
     }
 
     #[test]

@@ -12,12 +12,11 @@ use serde_json::Value;
 use super::caveats::Mark;
 use super::ceilings::holds;
 use super::cell::Cell;
-use super::comparison::ratio_of;
+use super::comparison::ratio;
 use super::fitted_lines::FittedLine;
-use super::observed::{Observed, Samples, grouped, median_of};
+use super::observed::{ByBlock, Observed, Samples, grouped, median_of};
 use bench_model::config::{Along, Fit, View, variable};
 use bench_model::figure::Figure;
-use bench_model::load::Capability;
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::Plan;
 use bench_stats::Estimate;
@@ -180,9 +179,6 @@ pub fn behind(x: &Along) -> Option<Along> {
     }
 }
 
-/// A figure by block.
-type ByBlock = BTreeMap<u32, f64>;
-
 /// What a point is made from.
 struct Context<'a> {
     plan: &'a Plan,
@@ -246,7 +242,7 @@ impl Context<'_> {
             workload: cell.workload.clone(),
             amount: cell.level.amount(),
             figures: figures.collect(),
-            ratios: self.against(one, self.over, ratio_of),
+            ratios: self.against(one, self.over, ratio),
             differences: self.against(one, self.minus, |own, others| {
                 median_of(own.iter().filter_map(|(block, value)| Some(value - others.get(block)?)))
             }),
@@ -265,7 +261,7 @@ impl Context<'_> {
 
     fn estimate(&self, cell: &Cell, samples: &Samples<'_>, figure: Figure) -> Option<Estimate> {
         match &self.view.method {
-            None => cell.figure(figure).filter(|_| is_known(cell, figure)),
+            None => cell.figure(figure).filter(|_| cell.level.tells(figure)),
             Some(_) => median_of(samples.values().filter_map(|sample| self.value(cell, sample, figure))),
         }
     }
@@ -342,11 +338,6 @@ impl Context<'_> {
         let line = FittedLine::new(&blocks);
         (line.points.len() >= LEAST_POINTS).then_some(line)
     }
-}
-
-/// Whether a cell's tool tells a latency: in an open loop it counts from when a request was due.
-fn is_known(cell: &Cell, figure: Figure) -> bool {
-    cell.level.rate.is_none() || cell.level.tool.can(Capability::TellsWhenDue) || !figure.is_latency()
 }
 
 /// The least and the most of some values.

@@ -9,14 +9,11 @@ use anyhow::Result;
 use super::Run;
 use super::columns::Columns;
 use super::format::{available, bullets, counted, dash, ratio, spanned};
-use bench_analysis::{Comparison, JUDGED};
+use bench_analysis::{Comparison, Verdict};
 use bench_model::config::{Environment, Placement, Pool};
 use bench_model::load::at;
 use bench_model::results::{RunFolder, kept};
 use bench_stats::Estimate;
-
-/// What is compared, in the order of [`JUDGED`].
-const FIGURES: [&str; JUDGED.len()] = ["requests/s", "CPU per request"];
 
 /// The ratios of a kept run.
 #[derive(Debug)]
@@ -62,18 +59,17 @@ impl KeptRun {
         let campaign = &run.plan.campaign;
         let mut ratios: BTreeMap<String, BTreeMap<String, Estimate>> = BTreeMap::new();
         for part in run.parts() {
-            let is_duet = part.plan.campaign.environment.placement == Placement::Duet;
+            let placement = part.plan.campaign.environment.placement;
             let pairs = part.summary.comparisons.iter();
             let over_baseline =
                 |pair: &&Comparison| campaign.baseline.as_ref().is_none_or(|baseline| *baseline == pair.over);
             for pair in pairs.filter(over_baseline) {
                 let place = at(&pair.workload, pair.level);
-                // The kernel divides a duet's core, so it has no rates.
-                for (figure, finding) in
-                    FIGURES.iter().zip([&pair.rate, &pair.cpu]).skip(usize::from(is_duet))
-                {
-                    let how = if is_duet { ", side by side" } else { "" };
-                    let of = ratios.entry(format!("{figure}{how}, {place}")).or_default();
+                let how = if placement == Placement::Duet { ", side by side" } else { "" };
+                let judged = pair.shown(placement).filter(|(_, of)| of.verdict != Verdict::NotJudged);
+                for (figure, finding) in judged {
+                    let name = figure.described().0;
+                    let of = ratios.entry(format!("{name}{how}, {place}")).or_default();
                     of.insert(format!("{} / {}", pair.server, pair.over), finding.ratio);
                 }
             }

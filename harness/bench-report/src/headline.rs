@@ -14,7 +14,7 @@ use super::{Run, answer, checked, conditions, faults, reference, search, verdict
 use bench_analysis::{Cell, Mark, Summary, Uncounted};
 use bench_model::figure::Figure;
 use bench_model::load::toolchain::Tool;
-use bench_model::load::{Capability, Level, LoadTool};
+use bench_model::load::{Level, LoadTool};
 
 /// Above this share of the machine's processors in its busiest part, latencies may be the load tool's own.
 const BUSY_TOOL: f64 = 0.8;
@@ -113,7 +113,7 @@ fn row(run: &Run, cell: &Cell) -> Value {
         figures => data(&cell.figures),
         // CPU time of a server that another load disturbs is for both loads.
         is_disturbed => cell.level.disturbed,
-        tells_latency => cell.level.rate.is_none() || cell.level.tool.can(Capability::TellsWhenDue),
+        tells_latency => cell.level.tells(Figure::P99Us),
         marks => joined(cell.marks.iter().map(|mark| mark.letter()), " "),
     }
 }

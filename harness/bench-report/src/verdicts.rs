@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::Run;
 use super::format::{at, dash, estimate, list, writer};
 use super::templates::data;
-use bench_analysis::{Comparison, Finding};
+use super::views::words;
+use bench_analysis::Comparison;
 use bench_model::config::Placement;
 use bench_model::figure::Figure;
 use bench_model::plan::layouts;
@@ -21,8 +22,7 @@ struct Row {
     /// What both servers have of it.
     of_each: String,
     ratio: Estimate,
-    /// None where the figure is not judged.
-    verdict: Option<String>,
+    verdict: String,
     blocks: usize,
     /// Half of the interval's width, relative.
     resolves: Option<f64>,
@@ -39,18 +39,17 @@ pub(super) fn compares_nothing(run: &Run) -> bool {
 }
 
 /// What a template shows of all comparisons, duets first; without rows where a run compares nothing.
-pub(super) fn values(run: &Run) -> Value {
+pub(super) fn values<'a>(run: &'a Run) -> Value {
     let parts: Vec<&Run> = run.duets.as_deref().into_iter().chain([run]).collect();
     let parts: Vec<&Run> = parts.into_iter().filter(|part| !compares_nothing(part)).collect();
     // CPU time of a server that another load disturbs is for both loads.
-    let pairs =
-        |part: &'_ Run| part.summary.comparisons.clone().into_iter().filter(|pair| !pair.level.disturbed);
+    let pairs = |part: &'a Run| part.summary.comparisons.iter().filter(|pair| !pair.level.disturbed);
     let rows: Vec<Row> =
-        parts.iter().flat_map(|part| pairs(part).flat_map(|pair| rows(part, &pair))).collect();
+        parts.iter().flat_map(|part| pairs(part).flat_map(|pair| rows(part, pair))).collect();
     let lost = parts.iter().flat_map(|part| {
         pairs(part).filter(|pair| pair.invalid_blocks > 0).map(|pair| {
             let to = list(pair.lost.iter().map(|(lost, count)| format!("{count} to {}", lost.words())));
-            let (request, servers) = (at(&pair.workload, pair.level), part.pair(&pair));
+            let (request, servers) = (at(&pair.workload, pair.level), part.pair(pair));
             context! { request, servers, to, pair => data(pair) }
         })
     });
@@ -64,14 +63,13 @@ pub(super) fn values(run: &Run) -> Value {
     context! { rows => data(rows), lost, judged, margin => run.plan.campaign.margin.to_string() }
 }
 
-/// A pair's figures: those that are judged first.
-fn rows(run: &Run, pair: &Comparison) -> Vec<Row> {
+/// A pair's figures.
+fn rows<'a>(run: &'a Run, pair: &'a Comparison) -> impl Iterator<Item = Row> + 'a {
     let Comparison { level, .. } = *pair;
-    let of = if run.plan.has_batches() { "call" } else { "request" };
-    let (side, is_duet) = if is_duet(run) { (", side by side", true) } else { ("", false) };
-    let of_each = |figure: Figure| {
+    let side = if is_duet(run) { ", side by side" } else { "" };
+    let of_each = move |figure: Figure| {
         let own = |server: &str, other: &str| {
-            let beside = is_duet.then_some(other);
+            let beside = is_duet(run).then_some(other);
             let cells = run.summary.cells.iter();
             let mut cells = cells.filter(|cell| cell.workload == pair.workload && cell.level == level);
             let cell = cells.find(|cell| cell.server == server && cell.beside.as_deref() == beside);
@@ -80,26 +78,14 @@ fn rows(run: &Run, pair: &Comparison) -> Vec<Row> {
         };
         format!("{}, {}", own(&pair.server, &pair.over), own(&pair.over, &pair.server))
     };
-    let row = |name: String, figure: Figure, ratio: Estimate, blocks: usize| {
-        let (request, servers) = (at(&pair.workload, level), run.pair(pair));
-        let resolves = ratio.interval.map(|(low, high)| (high / low).sqrt() - 1.0);
-        let of_each = of_each(figure);
-        Row { request, servers, figure: name, of_each, ratio, verdict: None, blocks, resolves }
-    };
-    let judged = |name: String, figure: Figure, finding: &Finding, words: String| Row {
-        verdict: Some(words),
-        ..row(name, figure, finding.ratio, finding.blocks)
-    };
-    // The kernel divides a duet's core, and an open loop's rate is the campaign's.
-    let rate = (!is_duet && level.rate.is_none())
-        .then(|| judged(format!("{of}s/s"), Figure::RequestsPerSecond, &pair.rate, pair.rate.words()));
-    let cpu = judged(format!("CPU per {of}{side}"), Figure::CpuUsPerRequest, &pair.cpu, pair.cpu.cpu_words());
-    // A p99 of servers that have no moment without work says how many connections wait.
-    let p99 = pair.p99_ratio.filter(|_| !is_duet || level.rate.is_some());
-    let from_send = pair.p99_from_send_ratio.filter(|_| p99.is_some());
-    let p99 =
-        [(p99, "p99", Figure::P99Us), (from_send, "p99 from the send", Figure::P99FromSendUs)].into_iter();
-    let p99 =
-        p99.filter_map(|(ratio, name, of)| Some(row(format!("{name}{side}"), of, ratio?, pair.p99_blocks)));
-    rate.into_iter().chain([cpu]).chain(p99).collect()
+    pair.shown(run.plan.campaign.environment.placement).map(move |(figure, finding)| Row {
+        request: at(&pair.workload, level),
+        servers: run.pair(pair),
+        figure: format!("{}{side}", words(run, figure)),
+        of_each: of_each(figure),
+        ratio: finding.ratio,
+        verdict: finding.words(figure),
+        blocks: finding.blocks,
+        resolves: finding.ratio.interval.map(|(low, high)| (high / low).sqrt() - 1.0),
+    })
 }

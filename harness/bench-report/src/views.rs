@@ -33,10 +33,10 @@ const FITTED: &str = "Lines are fitted in each block by relative error; their tw
     95 % intervals.";
 
 /// What a figure is called. Where some server gets batches, rates and CPU count calls.
-fn words(run: &Run, figure: Figure) -> &'static str {
+pub(super) fn words(run: &Run, figure: Figure) -> &'static str {
     match figure {
         Figure::RequestsPerSecond if run.plan.has_batches() => "calls/s",
-        Figure::CpuUsPerRequest if run.plan.has_batches() => "CPU time per call",
+        Figure::CpuUsPerRequest if run.plan.has_batches() => "CPU per call",
         other => other.described().0,
     }
 }

@@ -73,13 +73,6 @@ fn order_interval(sorted: &[f64]) -> Option<(f64, f64)> {
     drop.map(|k| (sorted[k], sorted[n - 1 - k]))
 }
 
-/// The Hodges–Lehmann estimate of the centre of paired differences, with its interval: [`Ranked::paired`] at
-/// [`CONFIDENCE`].
-/// `None` where there are no differences or one is not finite; no interval below six of them.
-pub fn hodges_lehmann(differences: &[f64]) -> Option<Estimate> {
-    Some(Ranked::paired(differences)?.at_confidence())
-}
-
 /// Twice the running sum of chances, at most 1: the two-sided chance of each value or a smaller one.
 fn doubled_sums(chances: &[f64]) -> Vec<f64> {
     let mut below = 0.0;
@@ -134,14 +127,14 @@ mod tests {
     fn small_samples_have_a_value_and_no_interval() {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0, 1.0]), Some(Estimate { value: 2.0, interval: None }));
-        assert_eq!(hodges_lehmann(&[0.5]), Some(Estimate { value: 0.5, interval: None }));
+        assert_eq!(Ranked::paired(&[0.5]).unwrap().at_confidence(), Estimate { value: 0.5, interval: None });
     }
 
     #[test]
     fn swapping_the_sides_turns_the_estimate_round() {
         let differences = [0.3, -0.1, 0.25, 0.4, 0.05, 0.2, 0.15];
-        let there = hodges_lehmann(&differences).unwrap();
-        let back = hodges_lehmann(&differences.map(|d| -d)).unwrap();
+        let there = Ranked::paired(&differences).unwrap().at_confidence();
+        let back = Ranked::paired(&differences.map(|d| -d)).unwrap().at_confidence();
         let ((low, high), (back_low, back_high)) = (there.interval.unwrap(), back.interval.unwrap());
         assert!(close(there.value, -back.value) && close(low, -back_high) && close(high, -back_low));
     }

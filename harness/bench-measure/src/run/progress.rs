@@ -238,11 +238,11 @@ fn minutes(seconds: f64) -> String {
 /// Ratios are those of all blocks so far. A verdict stands only where an interim analysis gave it: what is not decided
 /// is open.
 fn line(placement: Placement, comparisons: &[Comparison]) -> Option<String> {
+    let (figure, ..) = found(placement, comparisons.first()?)?;
     let over = &comparisons.first()?.over;
-    let figure = figure(placement);
     let mut by_workload: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for pair in comparisons {
-        let (finding, _) = found(placement, pair);
+        let Some((_, finding, _)) = found(placement, pair) else { continue };
         let base = if pair.over == *over { String::new() } else { format!(" over {}", pair.over) };
         let part = format!("{}{base} {:.2} {}", pair.server, finding.ratio.value, decided(finding));
         by_workload.entry(&pair.workload).or_default().push(part);
@@ -259,8 +259,8 @@ fn rows(placement: Placement, comparisons: &[Comparison]) -> Vec<String> {
     let mut rows = Vec::new();
     let mut last_heading = String::new();
     for pair in comparisons {
-        let (finding, blocks) = found(placement, pair);
-        let heading = format!("{}: {} over {}", at(&pair.workload, pair.level), figure(placement), pair.over);
+        let Some((figure, finding, blocks)) = found(placement, pair) else { continue };
+        let heading = format!("{}: {figure} over {}", at(&pair.workload, pair.level), pair.over);
         if heading != last_heading {
             rows.push(heading.clone());
             last_heading = heading;
@@ -282,15 +282,12 @@ fn rows(placement: Placement, comparisons: &[Comparison]) -> Vec<String> {
     rows
 }
 
-/// What a run's ratios are of.
-fn figure(placement: Placement) -> &'static str {
-    if placement == Placement::Duet { "CPU per request" } else { "requests/s" }
-}
-
-/// What is known of a pair's ratio of that, and the ratio of each block.
-fn found(placement: Placement, pair: &Comparison) -> (&Finding, &[f64]) {
-    let [rates, cpu] = &pair.block_ratios;
-    if placement == Placement::Duet { (&pair.cpu, cpu) } else { (&pair.rate, rates) }
+/// The first figure of a pair that is judged and compares the two: its name, what is known of it, and the ratio of each
+/// block.
+fn found(placement: Placement, pair: &Comparison) -> Option<(&'static str, &Finding, &[f64])> {
+    let shown = pair.shown(placement);
+    let (figure, finding) = shown.into_iter().find(|(figure, _)| pair.block_ratios.contains_key(figure))?;
+    Some((figure.described().0, finding, &pair.block_ratios[&figure]))
 }
 
 fn decided(finding: &Finding) -> &'static str {
@@ -300,16 +297,19 @@ fn decided(finding: &Finding) -> &'static str {
         Verdict::Slower => "worse",
         Verdict::DifferentButSmall => "different",
         Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive => "open",
+        Verdict::Inconclusive | Verdict::NotJudged => "open",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench_analysis::{Better, Demand};
+    use bench_analysis::Demand;
+    use bench_model::figure::Better;
     use bench_model::load::Level;
     use bench_stats::Ranked;
+
+    const FIGURES: [Figure; 2] = [Figure::RequestsPerSecond, Figure::CpuUsPerRequest];
 
     fn pair(server: &str, workload: &str, ratio: f64, decided: bool) -> Comparison {
         let logs: Vec<f64> = (0..12).map(|block| ratio.ln() + 0.001 * f64::from(block % 5)).collect();
@@ -324,17 +324,12 @@ mod tests {
             over: "legacy".to_owned(),
             workload: workload.to_owned(),
             level: Level::from(125),
-            rate: finding,
-            cpu: finding,
-            p99_ratio: None,
-            p99_blocks: 0,
-            p99_from_send_ratio: None,
+            findings: FIGURES.map(|figure| (figure, finding)).into(),
             invalid_blocks: 0,
             lost: BTreeMap::new(),
             run_again: 0,
-            with_invalid: None,
             settled_at: None,
-            block_ratios: [(); 2].map(|()| logs.iter().map(|log| log.exp()).collect()),
+            block_ratios: FIGURES.map(|figure| (figure, logs.iter().map(|log| log.exp()).collect())).into(),
         }
     }
 

@@ -12,10 +12,13 @@ use super::{
     Axes, Background, CampaignArm, Environment, Except, Open, Percent, Placement, Search, Stages, Tuning,
     View,
 };
-use crate::figure::Figure;
+use crate::figure::{Better, Figure};
 use crate::load::{Level, LoadTool};
 use bench_stats::Estimate;
 use validator_state::SeededSpec;
+
+/// What is judged where a campaign does not say it.
+const JUDGED: [Figure; 2] = [Figure::RequestsPerSecond, Figure::CpuUsPerRequest];
 
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
 const LEAST_EXTRA_BLOCKS: u32 = 3;
@@ -95,6 +98,10 @@ pub struct Campaign {
     /// the first one at the earliest. No limit where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_minutes: Option<u64>,
+    /// The figures that get a verdict in each comparison, such as `["cpu_us_per_request", "p99_us"]`; requests a second
+    /// and CPU time for a request where left out; see [`Campaign::judged`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judge: Vec<Figure>,
     /// The largest difference that does not matter: what lies within it is called small or equivalent.
     #[serde(default = "default_margin")]
     pub margin: Percent,
@@ -285,6 +292,12 @@ impl Campaign {
             Some(stated) => stated,
             None => (self.max_blocks / 2).max(LEAST_EXTRA_BLOCKS),
         }
+    }
+
+    /// The figures that get a verdict, each with its better direction: those stated, or requests a second and CPU time.
+    pub fn judged(&self) -> Vec<(Figure, Better)> {
+        let stated = if self.judge.is_empty() { &JUDGED } else { self.judge.as_slice() };
+        stated.iter().filter_map(|figure| Some((*figure, figure.better()?))).collect()
     }
 
     /// Pairs to compare: those stated, or each server with the baseline.

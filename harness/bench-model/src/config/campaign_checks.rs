@@ -1,6 +1,6 @@
 //! Whether the fields of a campaign make sense together.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::layouts::Layouts;
 use super::open_loop::MOST_RATE;
@@ -68,6 +68,7 @@ impl Campaign {
         ensure!(is_among, "field tools: {tool} is not among them; name the load tools in axes.tool");
         self.check_views(&self.views)?;
         self.check_headline_and_pass()?;
+        self.check_judged()?;
         self.search.iter().try_for_each(|search| search.check(self))?;
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
         if self.hold {
@@ -109,6 +110,19 @@ impl Campaign {
         within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
         self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
         self.environment.check()
+    }
+
+    fn check_judged(&self) -> Result<()> {
+        if !self.judge.is_empty() {
+            distinct("judge", &self.judge)?;
+        }
+        if let Some(figure) = self.judge.iter().find(|figure| figure.better().is_none()) {
+            bail!(
+                "field judge: neither more nor less of {} is better, so it gets no verdict; leave it out",
+                figure.name()
+            );
+        }
+        Ok(())
     }
 
     fn check_headline_and_pass(&self) -> Result<()> {

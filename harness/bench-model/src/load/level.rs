@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::LoadTool;
+use super::{Capability, LoadTool};
+use crate::figure::Figure;
 use crate::headers::Access;
 use bench_system::readable_numbers::thousands;
 
@@ -45,6 +46,11 @@ impl std::fmt::Display for Level {
 }
 
 impl Level {
+    /// Whether its load tool tells a figure: in an open loop a latency counts from when a request was due.
+    pub fn tells(self, figure: Figure) -> bool {
+        self.rate.is_none() || self.tool.can(Capability::TellsWhenDue) || !figure.is_latency()
+    }
+
     /// What is varied.
     pub const fn unit(self) -> &'static str {
         match self.rate {

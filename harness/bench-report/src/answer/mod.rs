@@ -9,13 +9,14 @@ use minijinja::{Value as Data, context};
 
 use super::Run;
 use super::charts::{self, Picture};
-use super::format::{estimate, joined, thousands, time_us};
+use super::format::{estimate, joined, thousands, writer};
 use super::templates::fill;
 use bench_analysis::answer::{Answer, AnswerRow, Topic, Value};
+use bench_model::figure::Figure;
 use bench_stats::Estimate;
 use bench_system::readable_numbers::rounded;
 
-pub(super) use rows::of;
+pub(super) use rows::{Question, of, questions};
 
 /// The chart of a run that has an answer.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
@@ -47,9 +48,7 @@ fn winner(answer: &Answer, row: &AnswerRow) -> Option<Data> {
 /// A row in a sentence: `p99 of getBalance`.
 fn phrase(row: &AnswerRow) -> String {
     let topic = match row.topic {
-        Topic::Rate => "requests/s",
-        Topic::CpuAtRate | Topic::Cpu => "CPU per request",
-        Topic::P99 => "p99",
+        Topic::Figure(figure) => figure.described().0,
         Topic::Held => "highest load",
     };
     if row.request.is_empty() { topic.to_owned() } else { format!("{topic}, {}", row.request) }
@@ -63,8 +62,8 @@ fn name(row: &AnswerRow) -> String {
 /// A topic's value with its unit.
 fn write(topic: Topic, value: f64) -> String {
     match topic {
-        Topic::Rate => rounded(value),
-        Topic::CpuAtRate | Topic::Cpu | Topic::P99 => time_us(value),
+        Topic::Figure(Figure::RequestsPerSecond) => rounded(value),
+        Topic::Figure(figure) => writer(figure)(value),
         Topic::Held => thousands(value),
     }
 }
@@ -85,7 +84,7 @@ fn table(answer: &Answer) -> Data {
     };
     // Where all reached the most that was tried.
     let left_out = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
-        let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);
+        let most = row.values.iter().flatten().map(|value| value.estimate.value).fold(0.0, f64::max);
         context! { name => name(row), most => write(row.topic, most) }
     });
     context! {
@@ -96,8 +95,7 @@ fn table(answer: &Answer) -> Data {
         has_ratios => rows().any(|row| row.one.is_some()),
         has_open => has(&|row, server| row.one.is_none() && is_open(answer, row, server)),
         has_bounds => has(&|row, server| row.values[server].is_some_and(|value| value.at_least)),
-        is_of_duets => answer.is_of_duets,
-        at_rate => rows().any(|row| row.topic == Topic::CpuAtRate),
+        of_duets => joined(answer.of_duets.iter().map(|figure| figure.described().0), " and "),
     }
 }
 
@@ -130,20 +128,21 @@ fn figure(answer: &Answer, row: &AnswerRow, server: usize, value: Value) -> [Str
             [format!("1 = {bound}{}", write(row.topic, one)), String::new()]
         }
         Some(_) => {
-            let text = short_ratio(value.compared);
+            let text = short_ratio(value.estimate);
             let (value, interval) = text.split_at(text.find(" [").unwrap_or(text.len()));
             [format!("{bound}{value}"), interval.to_owned()]
         }
         None => {
             let open = if is_open(answer, row, server) { "\u{a0}?" } else { "" };
-            [format!("{bound}{}{open}", write(row.topic, value.shown)), String::new()]
+            [format!("{bound}{}{open}", write(row.topic, value.estimate.value)), String::new()]
         }
     }
 }
 
 /// Whether it is open if a server differs from the baseline, and not only because the load ended before either did.
 fn is_open(answer: &Answer, row: &AnswerRow, server: usize) -> bool {
-    let bound = |server: usize| row.values[server].filter(|value| value.at_least).map(|value| value.shown);
+    let bound =
+        |server: usize| row.values[server].filter(|value| value.at_least).map(|value| value.estimate.value);
     row.values[server].is_some()
         && !row.is_resolved(server, answer.baseline)
         && !(bound(server).is_some() && bound(server) == bound(answer.baseline))
@@ -151,6 +150,6 @@ fn is_open(answer: &Answer, row: &AnswerRow, server: usize) -> bool {
 
 /// Whether every server reached the same, which was the most that was tried: then none differs from another.
 fn is_bound(row: &AnswerRow) -> bool {
-    let first = row.values.iter().flatten().next().map(|value| value.shown);
-    row.values.iter().flatten().all(|value| value.at_least && Some(value.shown) == first)
+    let first = row.values.iter().flatten().next().map(|value| value.estimate.value);
+    row.values.iter().flatten().all(|value| value.at_least && Some(value.estimate.value) == first)
 }

@@ -4,9 +4,9 @@ use super::super::Run;
 use super::super::format::{count, distinct, load};
 use super::super::verdicts::{compares_nothing, is_duet};
 use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
-use bench_analysis::{Cell, Comparison, Mark};
+use bench_analysis::{Mark, compares};
 use bench_model::figure::Figure;
-use bench_model::load::{Capability, Level};
+use bench_model::load::Level;
 use bench_model::plan::short_labels;
 use bench_stats::{Estimate, median};
 
@@ -21,231 +21,147 @@ pub(crate) fn of(run: &Run) -> Option<Answer> {
         run.plan.compared().map(|server| (server.name.as_str(), server.label())).unzip();
     let baseline = names.iter().position(|name| Some(*name) == campaign.baseline.as_deref())?;
     let rows = rows(run, &names, baseline);
-    let is_of_duets = run.duets.is_some() || is_duet(run);
+    let of_duets = questions(run).into_iter().filter(|question| is_duet(question.part));
+    let of_duets = distinct(of_duets.map(|question| question.figure));
     let (servers, margin) = (short_labels(&labels), campaign.margin.0);
-    (!rows.is_empty()).then_some(Answer { servers, baseline, margin, is_of_duets, rows })
+    (!rows.is_empty()).then_some(Answer { servers, baseline, margin, of_duets, rows })
 }
 
 /// What a run measured of these servers, by name: each row has values of two at least.
 pub(super) fn rows(run: &Run, names: &[&str], baseline: usize) -> Vec<AnswerRow> {
-    let mut rows = Measured { run, names, baseline: names[baseline] }.rows();
+    let compared = questions(run);
+    let compared = compared.iter().map(|question| question.row(names, names[baseline]));
+    let mut rows: Vec<AnswerRow> = compared.chain(searched(run, names)).collect();
     rows.retain(|row| row.values.iter().flatten().count() > 1);
     rows
 }
 
-/// From when an open loop's latencies count.
-const FROM_DUE: &str = ", from the intended send";
-
-/// A workload at one of the headline's loads.
-struct Place<'a> {
-    workload: &'a str,
-    level: Level,
+/// A figure by which servers are compared with a request at a load.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    /// The run, or its duets.
+    pub part: &'a Run,
+    pub figure: Figure,
+    pub workload: &'a str,
+    pub level: Level,
 }
 
-impl<'a> Place<'a> {
-    fn of(run: &'a Run) -> Vec<Self> {
-        let of = |workload: &'a String| {
-            run.plan.headline_levels(workload).into_iter().map(move |level| Self { workload, level })
-        };
-        run.plan.campaign.workloads.iter().flat_map(of).collect()
+/// What servers are compared by at the headline's loads, rates first: the judged figures, CPU time before others, and
+/// p99 at a rate. Each is of the duets where these have it: they are sharper.
+pub(crate) fn questions(run: &Run) -> Vec<Question<'_>> {
+    // With a background load, CPU time is that of both loads; a campaign that has one states views.
+    if run.plan.campaign.background().is_some() {
+        return Vec::new();
     }
+    let mut figures: Vec<Figure> = run.plan.campaign.judged().into_iter().map(|(figure, _)| figure).collect();
+    figures.sort_by_key(|figure| *figure != Figure::CpuUsPerRequest);
+    let is_judged = |figure| figures.contains(&figure);
+    let unjudged = [Figure::P99Us].into_iter().filter(|figure| !is_judged(*figure));
+    let of_figure = |figure: Figure| {
+        let of_duets = run.duets.as_deref().map(|duets| at_headline(duets, figure, is_judged(figure)));
+        of_duets.filter(|all| !all.is_empty()).unwrap_or_else(|| at_headline(run, figure, is_judged(figure)))
+    };
+    figures.iter().copied().chain(unjudged).flat_map(of_figure).collect()
 }
 
-struct Measured<'a> {
-    run: &'a Run,
-    names: &'a [&'a str],
-    baseline: &'a str,
+/// A figure at the headline's loads of a run; where it is not judged, at rates alone: the p99 of a saturated server says
+/// how many connections wait.
+fn at_headline<'a>(part: &'a Run, figure: Figure, is_judged: bool) -> Vec<Question<'a>> {
+    if !part.has_sweep() {
+        return Vec::new();
+    }
+    let placement = part.plan.campaign.environment.placement;
+    let of = |workload: &'a String| {
+        let levels = part.plan.headline_levels(workload).into_iter();
+        let is_known = |level: &Level| compares(figure, placement, *level) && level.tells(figure);
+        let levels = levels.filter(move |level| is_known(level) && (is_judged || level.rate.is_some()));
+        levels.map(move |level| Question { part, figure, workload, level })
+    };
+    let mut questions: Vec<Question<'_>> = part.plan.campaign.workloads.iter().flat_map(of).collect();
+    questions.sort_by_key(|question| (question.level.rate.is_none(), question.level.rate));
+    questions
 }
 
-impl Measured<'_> {
-    fn rows(&self) -> Vec<AnswerRow> {
-        let mut rows = Vec::new();
-        if self.run.plan.campaign.open.is_some() {
-            // With a background load, CPU time is that of both loads; a campaign that has one states views.
-            if self.run.plan.campaign.background().is_none() {
-                rows.extend(self.cpu());
-                rows.extend(self.latency(FROM_DUE));
-            }
-        } else {
-            rows.extend(self.sweep());
-        }
-        rows.extend(self.searched());
-        rows
-    }
-
-    fn row(
-        &self,
-        topic: Topic,
-        request: &str,
-        at: String,
-        value: impl Fn(&str) -> Option<Value>,
-    ) -> AnswerRow {
-        let values = self.names.iter().map(|name| value(name)).collect();
-        AnswerRow { topic, request: request.to_owned(), at, one: None, values, direct: Vec::new() }
-    }
-
-    /// A closed loop: what a request costs at a usual rate and at saturation, requests a second at the headline's loads,
-    /// and p99 at the usual rate. The p99 of a saturated server says how many connections wait.
-    fn sweep(&self) -> Vec<AnswerRow> {
-        let mut rows = self.cpu();
-        if self.run.has_sweep() && !is_duet(self.run) {
-            rows.extend(Place::of(self.run).iter().map(|place| self.rates(place)));
-        }
-        if let Some(duets) = &self.run.duets {
-            let places = Place::of(duets).into_iter().filter(|place| place.level.rate.is_some());
-            rows.extend(places.map(|place| self.p99_of_duets(duets, &place)));
-        }
-        rows
-    }
-
-    fn rates(&self, place: &Place<'_>) -> AnswerRow {
-        let Place { workload, level } = *place;
-        let row = self.row(Topic::Rate, workload, at(level), |server| self.rate(server, workload, level));
-        let one = baseline_value(&row, self.names, self.baseline);
-        AnswerRow { one, ..row }
-    }
-
-    fn cell(&self, server: &str, workload: &str, level: Level) -> Option<&Cell> {
-        self.run.summary.cell(server, workload, level)
-    }
-
-    fn rate(&self, server: &str, workload: &str, level: Level) -> Option<Value> {
-        let cell = self.cell(server, workload, level)?;
-        let shown = cell.figure(Figure::RequestsPerSecond)?.value;
-        let compared = self.compared(self.run, server, workload, level, |pair| Some(pair.rate.ratio))?;
-        Some(Value { shown, compared, at_least: cell.marks.contains(&Mark::ClientBound) })
-    }
-
-    /// Compared by the ratio to the baseline within blocks, where every server has one: it is sharper than two
-    /// intervals, which hold what all servers of a block had in common. Of an open loop only where the tool tells when
-    /// a request was due.
-    fn p99<'b>(&'b self, workload: &'b str, level: Level) -> impl Fn(&str) -> Option<Value> + 'b {
-        let shown = move |server: &str| {
-            let p99 = self.cell(server, workload, level)?.figure(Figure::P99Us);
-            p99.filter(|_| level.rate.is_none() || level.tool.can(Capability::TellsWhenDue))
+impl Question<'_> {
+    fn row(&self, names: &[&str], baseline: &str) -> AnswerRow {
+        let Self { part, figure, workload, level } = *self;
+        let value = |server: &&str| {
+            let own = Estimate { value: 1.0, interval: Some((1.0, 1.0)) };
+            let pair = || part.summary.comparison(server, baseline, workload, level)?.ratio(figure);
+            let estimate = if *server == baseline { own } else { pair()? };
+            Some(Value { estimate, at_least: figure == Figure::RequestsPerSecond && self.is_bound(server) })
         };
-        let ratio =
-            move |server: &str| self.compared(self.run, server, workload, level, |pair| pair.p99_ratio);
-        let mut measured = self.names.iter().filter(|name| shown(name).is_some());
-        let is_paired = measured.all(|name| ratio(name).is_some());
-        move |server| {
-            let p99 = shown(server)?;
-            let compared = ratio(server).filter(|_| is_paired).unwrap_or(p99);
-            Some(Value { compared, ..Value::of(p99) })
-        }
-    }
-
-    /// From duets where the run has them: they are sharper. Rates come first.
-    fn cpu(&self) -> Vec<AnswerRow> {
-        let run = self.run.duets.as_deref().unwrap_or(self.run);
-        let mut places = Place::of(run);
-        places.sort_by_key(|place| place.level.rate.is_none());
-        places.iter().map(|place| self.cpu_at(run, place)).collect()
-    }
-
-    fn cpu_at(&self, run: &Run, place: &Place<'_>) -> AnswerRow {
-        let Place { workload, level } = *place;
-        let topic = if level.rate.is_some() { Topic::CpuAtRate } else { Topic::Cpu };
-        let value = |server: &str| {
-            self.compared(run, server, workload, level, |pair| Some(pair.cpu.ratio)).map(Value::of)
-        };
-        let direct = run.summary.comparisons.iter().filter_map(|pair| {
-            let place = |server: &str| self.names.iter().position(|name| *name == server);
+        let direct = part.summary.comparisons.iter().filter_map(|pair| {
+            let place = |server: &str| names.iter().position(|name| *name == server);
             let (server, over) = (place(&pair.server)?, place(&pair.over)?);
-            let is_it = (&*pair.workload, pair.level) == (workload, level) && pair.over != self.baseline;
-            is_it.then_some(Direct { server, over, ratio: pair.cpu.ratio })
+            let is_it = (&*pair.workload, pair.level) == (workload, level) && pair.over != baseline;
+            Some(Direct { server, over, ratio: pair.ratio(figure)? }).filter(|_| is_it)
         });
-        let at = match (is_duet(run), level.rate) {
-            // Four processes share the core, and none of them waits for anything else.
-            (true, None) => format!("at saturation ({})", load(level)),
-            _ => at(level),
-        };
-        let one = self.of_baseline(run, workload, level, Figure::CpuUsPerRequest);
-        AnswerRow { one, direct: direct.collect(), ..self.row(topic, workload, at, value) }
+        AnswerRow {
+            topic: Topic::Figure(figure),
+            request: workload.to_owned(),
+            at: self.at(),
+            one: self.of_baseline(baseline),
+            values: names.iter().map(value).collect(),
+            direct: direct.collect(),
+        }
     }
 
-    /// The other server of a pair is in both p99s.
-    fn p99_of_duets(&self, duets: &Run, place: &Place<'_>) -> AnswerRow {
-        let Place { workload, level } = *place;
-        let value = |server: &str| {
-            self.compared(duets, server, workload, level, |pair| pair.p99_ratio).map(Value::of)
-        };
-        let one = self.of_baseline(duets, workload, level, Figure::P99Us);
-        AnswerRow { one, ..self.row(Topic::P99, workload, at(level), value) }
+    /// Whether the load generator was what limited a server's rate.
+    fn is_bound(&self, server: &str) -> bool {
+        let cell = self.part.summary.cell(server, self.workload, self.level);
+        cell.is_some_and(|cell| cell.marks.contains(&Mark::ClientBound))
     }
 
-    /// What the baseline has of a figure: in duets the median over the servers that it is paired with.
-    fn of_baseline(&self, run: &Run, workload: &str, level: Level, figure: Figure) -> Option<f64> {
-        let is_it =
-            |cell: &&Cell| (&*cell.server, &*cell.workload, cell.level) == (self.baseline, workload, level);
-        let cells = run.summary.cells.iter().filter(is_it);
-        let values: Vec<f64> = cells.filter_map(|cell| Some(cell.figure(figure)?.value)).collect();
+    /// What the baseline has of the figure: in duets the median over the servers that it is paired with.
+    fn of_baseline(&self, baseline: &str) -> Option<f64> {
+        let cells = self.part.summary.cells.iter().filter(|cell| {
+            (&*cell.server, &*cell.workload, cell.level) == (baseline, self.workload, self.level)
+        });
+        let values: Vec<f64> = cells.filter_map(|cell| Some(cell.figure(self.figure)?.value)).collect();
         Some(median(&values)?.value)
     }
 
-    /// A server's ratio to the baseline; the baseline's own is 1.
-    fn compared(
-        &self,
-        run: &Run,
-        server: &str,
-        workload: &str,
-        level: Level,
-        ratio: fn(&Comparison) -> Option<Estimate>,
-    ) -> Option<Estimate> {
-        if server == self.baseline {
-            return Some(Estimate { value: 1.0, interval: Some((1.0, 1.0)) });
+    /// `at 125 connections`, `at 2,000/s`.
+    fn at(&self) -> String {
+        match self.level.rate {
+            // Four processes share the core, and none of them waits for anything else.
+            None if is_duet(self.part) => format!("at saturation ({})", load(self.level)),
+            None => format!("at {}", load(self.level)),
+            Some(rate) if self.part.plan.campaign.open.is_some() && self.figure.is_latency() => {
+                format!("at {}/s, from the intended send", count(rate.into()))
+            }
+            Some(rate) => format!("at {}/s", count(rate.into())),
         }
-        ratio(run.summary.comparison(server, self.baseline, workload, level)?)
     }
+}
 
-    /// Latency at the headline's loads.
-    fn latency(&self, behind: &str) -> Vec<AnswerRow> {
-        let p99 = |place: &Place<'_>| {
-            let Place { workload, level } = *place;
-            self.row(Topic::P99, workload, at(level) + behind, self.p99(workload, level))
-        };
-        Place::of(self.run).iter().map(p99).collect()
-    }
-
-    /// A row for each workload of a search.
-    fn searched(&self) -> Vec<AnswerRow> {
-        let Some(summary) = &self.run.summary.search else { return Vec::new() };
-        let value = |server: &str, workload: &str| {
-            let search = summary.searches.iter().find(|search| {
-                (search.searched.server.as_str(), search.searched.workload.as_str()) == (server, workload)
-            })?;
-            let found = &search.found;
-            let at_least = found.fails_at().is_none();
-            Some(between(found.holds?.at.into(), found.fails.map(|load| load.at.into()), at_least))
-        };
+/// A row for each workload of a search: from the most that was reached to the least that was not.
+fn searched<'a>(run: &'a Run, names: &'a [&str]) -> impl Iterator<Item = AnswerRow> + 'a {
+    let value = |server: &str, workload: &str| {
+        let mut searches = run.summary.search.as_ref()?.searches.iter();
+        let found = &searches.find(|search| {
+            (search.searched.server.as_str(), search.searched.workload.as_str()) == (server, workload)
+        })?;
+        let found = &found.found;
+        let (low, high) = (found.holds?.at.into(), found.fails.map(|load| load.at.into()));
+        let estimate = Estimate { value: low, interval: Some((low, high.unwrap_or(f64::INFINITY))) };
+        Some(Value { estimate, at_least: found.fails_at().is_none() })
+    };
+    run.summary.search.iter().flat_map(move |summary| {
         let at = match summary.search.service_level() {
             None => "in connections without a failed or late request".to_owned(),
             Some(level) => format!("in requests/s with p99 below {} ms", level.p99_ms),
         };
-        let row = |workload| self.row(Topic::Held, workload, at.clone(), |server| value(server, workload));
-        distinct(summary.searches.iter().map(|search| &*search.searched.workload))
-            .into_iter()
-            .map(row)
-            .collect()
-    }
-}
-
-/// What a search found: from the most that was reached to the least that was not.
-fn between(low: f64, high: Option<f64>, at_least: bool) -> Value {
-    let interval = Some((low, high.unwrap_or(f64::INFINITY)));
-    Value { at_least, ..Value::of(Estimate { value: low, interval }) }
-}
-
-/// `at 125 connections`, `at 2,000/s`.
-fn at(level: Level) -> String {
-    match level.rate {
-        Some(rate) => format!("at {}/s", count(rate.into())),
-        None => format!("at {}", load(level)),
-    }
-}
-
-/// What the baseline has in a row.
-fn baseline_value(row: &AnswerRow, names: &[&str], baseline: &str) -> Option<f64> {
-    let place = names.iter().position(|name| *name == baseline)?;
-    row.values[place].map(|value| value.shown)
+        distinct(summary.searches.iter().map(|search| &*search.searched.workload)).into_iter().map(
+            move |workload| AnswerRow {
+                topic: Topic::Held,
+                request: workload.to_owned(),
+                at: at.clone(),
+                one: None,
+                values: names.iter().map(|server| value(server, workload)).collect(),
+                direct: Vec::new(),
+            },
+        )
+    })
 }

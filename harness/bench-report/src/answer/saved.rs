@@ -6,13 +6,11 @@ use super::super::format::{distinct, joined, spanned};
 use super::{bold, short_ratio};
 use bench_analysis::answer::{Answer, AnswerRow, Topic};
 use bench_analysis::grouped;
+use bench_model::figure::Figure;
 
 /// Each load at which CPU time was compared, with who saves how much; none where it was not.
 pub(super) fn loads(answer: &Answer) -> Vec<Value> {
-    let rows = || {
-        let of = |topic: Topic| answer.rows.iter().filter(move |row| row.topic == topic);
-        of(Topic::CpuAtRate).chain(of(Topic::Cpu))
-    };
+    let rows = || answer.rows.iter().filter(|row| row.topic == Topic::Figure(Figure::CpuUsPerRequest));
     let load = |at: &str| {
         let own = rows().filter(|row| row.at == at).map(|row| (saving(answer, row), row));
         let groups = grouped(own).into_iter().map(|(best, rows)| group(answer, &best, &rows));
@@ -24,7 +22,7 @@ pub(super) fn loads(answer: &Answer) -> Vec<Value> {
 /// Requests of which the same servers need least.
 fn group(answer: &Answer, best: &[usize], rows: &[&AnswerRow]) -> Value {
     let saved = |row: &&AnswerRow| {
-        let ratios: Vec<_> = best.iter().filter_map(|server| Some(row.values[*server]?.compared)).collect();
+        let ratios: Vec<_> = best.iter().filter_map(|server| Some(row.values[*server]?.estimate)).collect();
         let saved = ratios.iter().map(|ratio| (1.0 - ratio.value) * 100.0);
         let ends = saved.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), saved| {
             (saved.min(least), saved.max(most))

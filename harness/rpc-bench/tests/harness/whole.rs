@@ -70,7 +70,7 @@ fn the_report_has_what_a_reader_needs_and_progress_is_plain_lines_without_a_term
         "## Headline",
         "inconclusive (about 6 blocks would tell)",
         "## CPU and memory",
-        "CPU time per request",
+        "CPU per request",
         "### What to distrust",
         "Nothing: all 4 trials that ran were measured",
         "## How to repeat",

@@ -1,6 +1,7 @@
 //! The first screen of a report: few sentences, all short, and one table that says what the run
 //! measured.
 
+use bench_model::figure::Figure;
 use bench_model::results::RunFolder;
 
 use crate::kept::newest;
@@ -61,8 +62,9 @@ fn the_table_holds_the_run_s_figures() {
         let start = format!("| CPU per request, {} at {load} ", pair.workload);
         let row = first.lines().find(|line| line.starts_with(&start)).unwrap();
         let row = row.replace("**", "");
-        let (low, high) = pair.cpu.ratio.interval.unwrap();
-        let shown = format!("{:.2} [{low:.2}, {high:.2}]", pair.cpu.ratio.value);
+        let (low, high) = pair.findings[&Figure::CpuUsPerRequest].ratio.interval.unwrap();
+        let shown =
+            format!("{:.2} [{low:.2}, {high:.2}]", pair.findings[&Figure::CpuUsPerRequest].ratio.value);
         assert!(row.contains(&shown), "{} over {}: {shown} is not in {row}", pair.server, pair.over);
     }
 }

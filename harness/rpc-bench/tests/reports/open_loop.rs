@@ -73,7 +73,7 @@ fn servers_are_compared_at_each_rate_by_what_a_request_costs() {
     });
     assert_eq!((summary.cells.len(), summary.comparisons.len()), (4, 2));
     for pair in &summary.comparisons {
-        assert!((pair.cpu.ratio.value - 0.5).abs() < 0.01, "{pair:?}");
+        assert!((pair.findings[&Figure::CpuUsPerRequest].ratio.value - 0.5).abs() < 0.01, "{pair:?}");
     }
     assert!(summary.cells.iter().all(|cell| cell.marks.is_empty()), "{:?}", summary.cells[0].marks);
 }
@@ -222,7 +222,10 @@ fn no_table_of_a_report_mixes_the_two_models() {
     let summary = schema::strictly(&summary);
     assert_eq!(schema::of_summaries().misfit(&summary), None);
     let compared = &summary["comparisons"][0];
-    assert!(compared["rate"] == 1_000 && compared["throughput"]["ratio"]["value"].is_f64(), "{compared}");
+    assert!(
+        compared["rate"] == 1_000 && compared["findings"]["p99_us"]["ratio"]["value"].is_f64(),
+        "{compared}"
+    );
     let headers = headers(&report);
     assert!(headers.iter().any(|header| header.contains("requested/s")), "{report}");
     for header in headers {

@@ -4,12 +4,14 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use bench_analysis::Verdict;
 use bench_measure::run;
 use bench_model::config::ConfigDir;
+use bench_model::figure::Figure;
 use bench_report::{Run, headline};
 use bench_system::probe::other_processes::ForeignCpu;
 
-use crate::observed::{cells, folder, observe_planned};
+use crate::observed::{cells, folder, observe_planned, reported};
 use crate::samples::{conditions, sample};
 
 /// The first screen of a campaign over getBalance with these lines, in which each connection gives 1,000 requests/s,
@@ -132,4 +134,46 @@ fn a_ceiling_that_is_a_server_like_the_others_is_compared_as_they_are() {
     let screen = first_screen(&control);
     assert!(row(&screen, "CPU per request, getBalance").len() == row(&screen, "question").len(), "{screen}");
     assert!(!screen.contains("control"), "it has one answer to all: {screen}");
+}
+
+/// A figure that no code names: the campaign says that it is judged, and nothing else.
+#[test]
+fn a_judged_figure_has_its_verdict_in_the_table_the_chart_and_the_first_screen() {
+    let judged = |judge: &str| {
+        let lines = "servers = [\"legacy\", \"actix\"]\nbaseline = \"legacy\"\nconnections = [8]";
+        let dir = configured(&format!("{lines}\n{judge}"));
+        let (plan, _) = run::resolve(&ConfigDir(dir.path().to_owned()), "own").unwrap();
+        let observed = observe_planned(&plan, |trial| {
+            let mut sample = sample(1_000.0, 20.0);
+            let slower = if trial.server == "actix" { 1.5 } else { 1.0 };
+            sample.load.latency_us.p99 = 400.0 * slower * (1.0 + 0.001 * f64::from(trial.block));
+            sample.server_peak_memory_bytes = Some(if trial.server == "actix" { 1 << 20 } else { 1 << 22 });
+            sample
+        });
+        let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
+        let (run, report) = reported(&folder);
+        (run, report, std::fs::read_to_string(folder.0.join("ratios.svg")).unwrap())
+    };
+    let verdict = |report: &str, figure: &str| {
+        let rows = report.lines().map(cells).filter(|row| row.len() == 10 && row[2].contains(" / "));
+        rows.into_iter().find(|row| row[3] == figure).map(|row| row[6].clone())
+    };
+    let (run, report, chart) = judged("judge = [\"cpu_us_per_request\", \"p99_us\", \"peak_memory_bytes\"]");
+    assert_eq!(verdict(&report, "p99").unwrap(), "worse");
+    assert_eq!(verdict(&report, "most memory").unwrap(), "better");
+    assert_eq!(verdict(&report, "CPU per request").unwrap(), "equivalent");
+    assert_eq!(verdict(&report, "requests/s"), None);
+    assert!(chart.contains("getBalance at 8: p99") && !chart.contains("requests/s"), "{chart}");
+    let screen = headline(&run).unwrap();
+    let p99 = row(&screen, "p99, getBalance at 8 connections");
+    assert_eq!((&*p99[2], &*p99[3]), ("**1 = 402 µs**", "1.50 [1.50, 1.50]"), "{screen}");
+    assert_eq!(row(&screen, "most memory, getBalance")[3], "**0.25** [0.25, 0.25]");
+    let findings = &run.summary.comparisons[0].findings;
+    assert_eq!(findings[&Figure::P99Us].verdict, Verdict::Slower);
+    // Where nobody asks for it, it has an interval of its own and no verdict.
+    let (run, report, chart) = judged("");
+    assert_eq!(verdict(&report, "p99").unwrap(), "not judged");
+    assert_eq!(verdict(&report, "requests/s").unwrap(), "equivalent");
+    assert!(!chart.contains("p99") && chart.contains("requests/s"), "{chart}");
+    assert!(!headline(&run).unwrap().contains("| p99,"), "how many connections wait is no answer");
 }

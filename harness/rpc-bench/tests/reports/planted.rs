@@ -110,41 +110,15 @@ fn observations(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Without what a comparison says on purpose of invalid trials.
-fn without_sensitivity(text: &str) -> String {
-    let mut is_lost = false;
-    let line = |line: &str| {
-        is_lost = (is_lost || line == "### Lost blocks") && line != "</details>";
-        // The last two columns are the ratios with these blocks.
-        let end =
-            line.trim_end_matches(" |").rsplitn(3, '|').last().filter(|_| is_lost && line.starts_with('|'));
-        end.unwrap_or(line).to_owned()
-    };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
-}
-
-fn remove(summary: &mut Value, name: &str) {
-    match summary {
-        Value::Object(fields) => {
-            fields.remove(name);
-            fields.values_mut().for_each(|value| remove(value, name));
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| remove(value, name)),
-        _ => {}
-    }
-}
-
 /// The report and all of what it shows, and the number of trials that were planted.
 fn rendered(run: &Path, what: Planted) -> (String, Value, usize) {
     let dir = tempfile::tempdir().unwrap();
     let folder = unpacked(run, &dir.path().join(run.file_name().unwrap()));
     let planted = observations(&folder.0).iter().map(|file| plant(file, what)).sum();
     bench_report::write(&folder).unwrap();
-    let report = without_sensitivity(&fs::read_to_string(folder.0.join("report.md")).unwrap());
+    let report = fs::read_to_string(folder.0.join("report.md")).unwrap();
     let summary = fs::read_to_string(folder.0.join("summary.json")).unwrap_or_else(|_| "{}".to_owned());
-    let mut summary: Value = serde_json::from_str(&summary).unwrap();
-    remove(&mut summary, "with_invalid");
-    (report, summary, planted)
+    (report, serde_json::from_str(&summary).unwrap(), planted)
 }
 
 /// What is different with absurd figures in invalid trials, by each factor; none where nothing is by one of them.

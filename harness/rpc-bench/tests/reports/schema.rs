@@ -37,7 +37,7 @@ fn keys(value: &Value) -> usize {
 fn what_the_schema_does_not_allow_is_found() {
     let schema = of_summaries();
     let good = json!({
-        "schema_version": 8, "planned": 1, "observed": 1, "left": 0, "block_counts": [8], "comparisons": [], "bounds": [],
+        "schema_version": 9, "planned": 1, "observed": 1, "left": 0, "block_counts": [8], "comparisons": [], "bounds": [],
         "failed": [], "cells": [{
             "server": "a", "workload": "b", "connections": 1, "completed": 1, "figures": { "p99_us": { "value": 1.0, "interval": [0.5, 2] } },
             "share_of_ceiling": null, "failed_requests": {}, "listen_overflows": null, "retransmits": 0, "answer_bytes": 9, "marks": ["steal"]

@@ -51,23 +51,35 @@ fn actix_over_legacy(summary: &Summary) -> &Comparison {
 fn pairs_see_through_a_machine_that_drifts() {
     let summary = drifting(8, 1.10, 0.01);
     let comparison = actix_over_legacy(&summary);
-    assert_eq!((comparison.rate.verdict, comparison.cpu.verdict), (Verdict::Faster, Verdict::Faster));
-    let (low, high) = comparison.rate.ratio.interval.unwrap();
+    assert_eq!(
+        (
+            comparison.findings[&Figure::RequestsPerSecond].verdict,
+            comparison.findings[&Figure::CpuUsPerRequest].verdict
+        ),
+        (Verdict::Faster, Verdict::Faster)
+    );
+    let (low, high) = comparison.findings[&Figure::RequestsPerSecond].ratio.interval.unwrap();
     assert!(low < 1.10 && 1.10 < high && high - low < 0.04, "{comparison:?}");
-    assert!(comparison.cpu.ratio.value < 1.0);
+    assert!(comparison.findings[&Figure::CpuUsPerRequest].ratio.value < 1.0);
 }
 
 #[test]
 fn each_of_the_five_verdicts_comes_from_observations() {
-    let verdict = |faster, noise| actix_over_legacy(&drifting(12, faster, noise)).rate.verdict;
+    let verdict = |faster, noise| {
+        actix_over_legacy(&drifting(12, faster, noise)).findings[&Figure::RequestsPerSecond].verdict
+    };
     assert_eq!(verdict(1.10, 0.01), Verdict::Faster);
     assert_eq!(verdict(0.90, 0.01), Verdict::Slower);
     assert_eq!(verdict(1.01, 0.002), Verdict::DifferentButSmall);
     assert_eq!(verdict(1.00, 0.005), Verdict::Equivalent);
     assert_eq!(verdict(1.00, 0.20), Verdict::Inconclusive);
     let few = drifting(5, 2.00, 0.00);
-    assert_eq!(actix_over_legacy(&few).rate.verdict, Verdict::Inconclusive, "five blocks give no interval");
-    assert_eq!(actix_over_legacy(&few).rate.blocks_needed, Some(6));
+    assert_eq!(
+        actix_over_legacy(&few).findings[&Figure::RequestsPerSecond].verdict,
+        Verdict::Inconclusive,
+        "five blocks give no interval"
+    );
+    assert_eq!(actix_over_legacy(&few).findings[&Figure::RequestsPerSecond].blocks_needed, Some(6));
 }
 
 /// What a run of `campaign` observes, stopped and resumed after every `stint` trials.
@@ -208,7 +220,7 @@ fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
     let cell = summary.cell("actix", "getBalance", 125).unwrap();
     assert_eq!((cell.completed, summary.failed.len()), (6, 1));
     assert_eq!(cell.marks, [Mark::FailedTrials]);
-    assert_eq!(actix_over_legacy(&summary).rate.blocks, 6);
+    assert_eq!(actix_over_legacy(&summary).findings[&Figure::RequestsPerSecond].blocks, 6);
     assert_eq!(cell.figure(Figure::RequestsPerSecond).unwrap().value, 120_000.0, "a failure is no zero");
 }
 

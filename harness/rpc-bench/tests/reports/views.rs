@@ -92,10 +92,7 @@ fn rows(report: &str, heading: &str) -> Vec<Vec<String>> {
 fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
     let (report, page, summary) = reported(&example());
     let cost = rows(&report, "What a call costs in a batch");
-    assert_eq!(
-        cost[0][1..6],
-        ["transport", "server", "batch", "CPU time per call", "over one call in a message"]
-    );
+    assert_eq!(cost[0][1..6], ["transport", "server", "batch", "CPU per call", "over one call in a message"]);
     // Two servers over two transports with three lengths, but for one.
     assert_eq!(cost.len() - 2, 11);
     let long = cost.iter().find(|row| row[1..4] == ["over HTTP", "jsonrpc-core", "batches of 100"]).unwrap();
@@ -118,7 +115,7 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
     let headline = report.split("## Headline").nth(1).unwrap().split("\n## ").next().unwrap();
     for said in [
         "**What a call costs in a batch.** Longer batches share the cost of a message.",
-        "**jsonrpc-core**, over HTTP: CPU time per call over one call in a message: from 0.18 [0.18, 0.18] at batches of \
+        "**jsonrpc-core**, over HTTP: CPU per call over one call in a message: from 0.18 [0.18, 0.18] at batches of \
          10 to 0.10 [0.10, 0.10] at batches of 100.",
         "**over HTTP**, jsonrpc-core: p50 = 490 µs + 10.0 µs × batch",
         "**3 requests failed**: the table says where.",

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use bench_model::figure::Figure;
 use bench_model::observation::Outcome;
 use bench_model::results::{RunFolder, kept, unpack_stages};
 use bench_report::{Run, html};
@@ -138,8 +139,8 @@ fn figures(folder: &RunFolder) -> Vec<[String; 4]> {
         let headline = run.plan.headline_level(workload);
         let cpu = duets.summary.comparisons.iter().filter(|pair| pair.level == first);
         let rates = run.summary.comparisons.iter().filter(|pair| pair.level == headline);
-        let cpu = cpu.map(|pair| (pair, "CPU per request", pair.cpu.ratio));
-        let rates = rates.map(|pair| (pair, "requests/s", pair.rate.ratio));
+        let cpu = cpu.map(|pair| (pair, "CPU per request", pair.findings[&Figure::CpuUsPerRequest].ratio));
+        let rates = rates.map(|pair| (pair, "requests/s", pair.findings[&Figure::RequestsPerSecond].ratio));
         for (pair, topic, Estimate { value, interval }) in cpu.chain(rates) {
             if pair.over == baseline && pair.workload == *workload && !run.plan.is_ceiling(&pair.server) {
                 let (low, high) = interval.unwrap();

@@ -11,6 +11,7 @@ use bench_measure::run;
 use bench_measure::run::gate::{Counted, Question, Sides, checkout};
 use bench_measure::run::instructions;
 use bench_model::config::ConfigDir;
+use bench_model::figure::Figure;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tools;
 use bench_model::results::{REPORT, RunFolder};
@@ -210,13 +211,15 @@ fn compared(run: &Run, counted: &[Counted], has_rates: bool) -> Vec<Compared> {
         let is_it =
             |pair: &&Comparison| (&pair.server, &pair.over, &pair.workload) == (server, over, request);
         let pair = run.summary.comparisons.iter().find(is_it);
-        let pair = pair.filter(|pair| pair.cpu.ratio.interval.is_some());
+        let pair = pair
+            .filter(|pair| pair.ratio(Figure::CpuUsPerRequest).is_some_and(|ratio| ratio.interval.is_some()));
+        let measured = |figure| Some(Found::Measured(*pair?.findings.get(&figure)?));
         let of = |figure, found| Compared { server: server.clone(), request: request.clone(), figure, found };
         let count = counted.iter().find(|one| (&one.server, &one.workload) == (server, request));
-        all.push(of(Moved::Cpu, pair.map(|pair| Found::Measured(pair.cpu))));
+        all.push(of(Moved::Cpu, measured(Figure::CpuUsPerRequest)));
         all.push(of(Moved::Instructions, count.map(|one| Found::Counted(one.before, one.now))));
         if has_rates {
-            all.push(of(Moved::Rate, pair.map(|pair| Found::Measured(pair.rate))));
+            all.push(of(Moved::Rate, measured(Figure::RequestsPerSecond)));
         }
     }
     all

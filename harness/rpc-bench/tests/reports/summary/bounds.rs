@@ -41,7 +41,11 @@ fn bound_of_duets(ratio: f64, noise: f64) -> (Option<Estimate>, bool) {
         }),
     );
     let bound = &summary.bounds[0];
-    assert_eq!(bound.found, Some(actix_over_legacy(&summary).cpu.ratio), "one ratio, printed once");
+    assert_eq!(
+        bound.found,
+        Some(actix_over_legacy(&summary).findings[&Figure::CpuUsPerRequest].ratio),
+        "one ratio, printed once"
+    );
     (bound.found, bound.holds)
 }
 

@@ -17,9 +17,8 @@ fn a_lost_block_is_counted_and_left_out() {
         }),
     );
     let comparison = actix_over_legacy(&summary);
-    assert_eq!((comparison.invalid_blocks, comparison.rate.blocks), (1, 12));
-    assert_eq!(comparison.rate.verdict, Verdict::Equivalent);
-    assert!(comparison.with_invalid.is_some());
+    assert_eq!((comparison.invalid_blocks, comparison.findings[&Figure::RequestsPerSecond].blocks), (1, 12));
+    assert_eq!(comparison.findings[&Figure::RequestsPerSecond].verdict, Verdict::Equivalent);
     assert_eq!(summary.cell("actix", "getBalance", 125).unwrap().marks, [Mark::Steal]);
 }
 
@@ -44,11 +43,17 @@ fn a_lost_block_is_run_again_as_a_new_one() {
     let summary = summarized(&campaign, &observations);
     let blocks = summary.block_counts[0];
     let comparison = actix_over_legacy(&summary);
-    assert_eq!((comparison.settled_at, comparison.rate.blocks), (Some(blocks), blocks as usize));
+    assert_eq!(
+        (comparison.settled_at, comparison.findings[&Figure::RequestsPerSecond].blocks),
+        (Some(blocks), blocks as usize)
+    );
     assert_eq!((comparison.invalid_blocks, comparison.run_again), (2, 2));
     assert_eq!(comparison.lost, BTreeMap::from([(Lost::ForeignCpu, 2)]));
-    assert_eq!(comparison.rate.verdict, Verdict::Faster, "the spoiled figures are in no ratio");
-    assert!(comparison.with_invalid.unwrap().0 < comparison.rate.ratio.value);
+    assert_eq!(
+        comparison.findings[&Figure::RequestsPerSecond].verdict,
+        Verdict::Faster,
+        "the spoiled figures are in no ratio"
+    );
     let of_actix = |observation: &&Observation| observation.trial.server == "actix";
     let last = observations.iter().filter(of_actix).map(|observation| observation.trial.block).max();
     assert_eq!(last, Some(blocks + 2));
@@ -108,7 +113,7 @@ fn a_block_with_a_failure_is_not_run_again() {
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
     let summary = summarized(&campaign, &observations);
     let comparison = actix_over_legacy(&summary);
-    assert_eq!((comparison.rate.blocks, comparison.run_again), (6, 1));
+    assert_eq!((comparison.findings[&Figure::RequestsPerSecond].blocks, comparison.run_again), (6, 1));
     assert_eq!(comparison.lost, BTreeMap::from([(Lost::ToolFailed, 1)]));
     assert_eq!(observations.iter().map(|observation| observation.trial.block).max(), Some(8));
 }
@@ -189,10 +194,14 @@ fn duet_with_steal(rate: Option<u32>) -> Summary {
 fn steal_spoils_rates_and_latencies_and_no_ratio_of_cpu_in_a_duet() {
     let summary = duet_with_steal(None);
     let [pair] = &summary.comparisons[..] else { panic!("{:?}", summary.comparisons) };
-    assert_eq!((pair.invalid_blocks, pair.run_again, pair.cpu.blocks), (0, 0, 12), "nothing is run again");
-    assert!((pair.cpu.ratio.value - 0.8).abs() < 1e-9, "{:?}", pair.cpu);
     assert_eq!(
-        (pair.rate.blocks, pair.p99_ratio.unwrap().value),
+        (pair.invalid_blocks, pair.run_again, pair.findings[&Figure::CpuUsPerRequest].blocks),
+        (0, 0, 12),
+        "nothing is run again"
+    );
+    assert!((pair.findings[&Figure::CpuUsPerRequest].ratio.value - 0.8).abs() < 1e-9, "{pair:?}");
+    assert_eq!(
+        (pair.findings[&Figure::RequestsPerSecond].blocks, pair.ratio(Figure::P99Us).unwrap().value),
         (6, 1.0),
         "only of the blocks without steal"
     );
@@ -218,5 +227,12 @@ fn steal_spoils_a_ratio_of_cpu_of_servers_that_ran_one_after_the_other() {
         }),
     );
     let pair = actix_over_legacy(&summary);
-    assert_eq!((pair.invalid_blocks, pair.cpu.blocks, pair.rate.blocks), (6, 6, 6));
+    assert_eq!(
+        (
+            pair.invalid_blocks,
+            pair.findings[&Figure::CpuUsPerRequest].blocks,
+            pair.findings[&Figure::RequestsPerSecond].blocks
+        ),
+        (6, 6, 6)
+    );
 }
