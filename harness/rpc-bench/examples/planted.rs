@@ -72,6 +72,7 @@ fn answer(fault: &str, id: &Value, count: u64) -> (u16, String) {
         "other" if every(50) => json!({ "jsonrpc": "2.0", "id": 999_999_999, "result": "right" }),
         "html" if every(50) => return (200, "<html>wait</html>".to_owned()),
         "limit" if !is_let_through() => return (429, "slower".to_owned()),
+        "null" => json!({ "jsonrpc": "2.0", "id": id, "result": 7, "error": null }),
         "death" if count == 100 => exit(3),
         _ => right,
     };

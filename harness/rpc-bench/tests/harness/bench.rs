@@ -16,17 +16,13 @@ use tempfile::TempDir;
 
 use crate::started::Running;
 
+/// Configurations of tests.
+const SETUPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/harness/setups");
+
 /// How long anything here may take. A bound, never a measure.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How long a trial's load is on. Most tests wait for it, and what they test shows in any window.
-pub const WINDOWS: &str = "warmup_ms = 250\nwindow_ms = 600\ntimeout_ms = 1000";
-
-/// The environment of the tests' campaigns, whatever other processes do.
-pub const ENVIRONMENT: &str = "[environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n\
-    max_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n";
-
-/// The same, of a service that has nothing of ours.
+/// The environment of a service that has nothing of ours, whatever other processes do.
 pub const ANY_LOAD: &str = "[environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n";
 
 /// The entry of a server that takes our servers' flags, with these, too.
@@ -126,19 +122,47 @@ impl Bench {
             let answer = if name == "control" { &["--answer-to", "{request}"][..] } else { &[] };
             servers.push_str(&entry(name, &linked, answer));
         }
-        let shipped = &ConfigDir::of_repository().0;
-        fs::copy(shipped.join("workloads/getBalance.toml"), root.join("workloads/getBalance.toml")).unwrap();
         let bench = Self { dir };
+        bench.add_workload("getBalance");
         bench.write("servers.toml", &servers);
-        bench.write(
-            "campaigns/tiny.toml",
-            &format!(
-                "why = \"a test\"\nservers = [\"actix\", \"control\"]\nbaseline = \"control\"\nceiling \
-                 = \"control\"\nworkloads = [\"getBalance\"]\n\
-                 connections = [3]\nmax_blocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\n{WINDOWS}\n{ENVIRONMENT}"
-            ),
-        );
+        bench.set_up("tiny", &[("BLOCKS", &blocks.to_string())]);
         Some(bench)
+    }
+
+    /// The same with another configuration.
+    pub fn of(setup: &str, filled: &[(&str, &str)]) -> Option<Self> {
+        let bench = Self::new(1)?;
+        bench.set_up(setup, filled);
+        Some(bench)
+    }
+
+    /// Puts the files of `setups/NAME` into the configuration, `@DIR@` and each `@WORD@` filled in.
+    pub fn set_up(&self, name: &str, filled: &[(&str, &str)]) {
+        let root = Path::new(SETUPS).join(name);
+        let own = self.dir.path().to_str().unwrap();
+        let mut left = vec![root.clone()];
+        while let Some(path) = left.pop() {
+            let to = self.dir.path().join(path.strip_prefix(&root).unwrap());
+            if path.is_dir() {
+                fs::create_dir_all(to).unwrap();
+                left.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let mut text = fs::read_to_string(&path).unwrap();
+            for (word, value) in [("DIR", own)].iter().chain(filled) {
+                text = text.replace(&format!("@{word}@"), value);
+            }
+            let is_word = |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_uppercase());
+            assert_eq!(text.split('@').find(is_word), None, "{}: not filled in", path.display());
+            fs::write(&to, text).unwrap();
+            fs::set_permissions(to, path.metadata().unwrap().permissions()).unwrap();
+        }
+    }
+
+    /// Adds a workload of the repository.
+    pub fn add_workload(&self, name: &str) {
+        let file = format!("workloads/{name}.toml");
+        fs::copy(ConfigDir::of_repository().0.join(&file), self.path(&file)).unwrap();
     }
 
     /// Adds vegeta. False, reported, where it is not built: that takes more than half a minute of both cores.

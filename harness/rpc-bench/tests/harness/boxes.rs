@@ -15,19 +15,7 @@ fn small(axes: &str) -> Option<Bench> {
         eprintln!("SKIPPED: {error:#}");
         return None;
     }
-    let bench = Bench::new(1)?;
-    bench.write(
-        "campaigns/small.toml",
-        &format!(
-            "why = \"a test\"\ntool = \"rpc-load\"\nmax_blocks = 2\nseed = 1\nwarmup_ms = 500\nwindow_ms = 1000\n\
-             timeout_ms = 2000\n[axes]\nserver = [\"actix\"]\nworkload = [\"getBalance\"]\nconnections = [4]\n{axes}\n\
-             [[view]]\ntitle = \"Rate in each box\"\nfigure = [\"requests_per_second\", \"throttled_share\"]\n\
-             x = \"memory_max\"\ngrid = true\n\
-             [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \
-             \"100%\"\nmax_steal = \"100%\"\n"
-        ),
-    );
-    Some(bench)
+    Bench::of("boxes", &[("AXES", axes)])
 }
 
 const LARGE: &str = "cpu_quota = [0.5]\nmemory_max = [\"256MiB\"]";

@@ -1,8 +1,5 @@
 //! Planted faults: each is named by the report of a real run, and nothing else is.
 
-use std::fs;
-use std::path::Path;
-
 use bench_analysis::diagnosis::CauseKind;
 use serde_json::Value;
 
@@ -10,14 +7,8 @@ use crate::bench::{self, Bench, listen_queues_in_turn, stderr};
 
 /// A campaign of two trials on one faulty server: `connections` connections, `args` and `entry` in its entry.
 fn faulty(connections: u32, args: &[&str], entry: &str) -> Option<Bench> {
-    let bench = Bench::new(2)?;
+    let bench = Bench::of("faulty", &[("CONNECTIONS", &connections.to_string())])?;
     bench.write("servers.toml", &(bench::entry("faulty", &bench.link_faulty(), args) + entry));
-    bench.replace("campaigns/tiny.toml", "[\"actix\", \"control\"]", "[\"faulty\"]");
-    bench.replace("campaigns/tiny.toml", "baseline = \"control\"\nceiling = \"control\"\n", "");
-    let many = format!("connections = [{connections}]\nconnect_ms = 1000");
-    bench.replace("campaigns/tiny.toml", "connections = [3]", &many);
-    // Long enough for a request that is never answered to run into its timeout.
-    bench.replace("campaigns/tiny.toml", "window_ms = 600", "window_ms = 1000");
     Some(bench)
 }
 
@@ -168,20 +159,10 @@ fn a_scheduler_that_starves_connections_is_named() {
 
 /// One worker that takes connections from the other queue once in 61 polls, under many of them.
 fn starving() -> Option<Bench> {
-    let bench = Bench::new(1)?;
+    let bench = Bench::of("starving", &[])?;
     let flags = ["--threads", "1", "--global-queue-interval", "61", "--walk-ns-per-slot", "5000"];
     bench.write("servers.toml", &bench::entry("starving", &bench.link("server-axum"), &flags));
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/workloads/getBlocks.toml");
-    fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
-    for (from, to) in [
-        ("[\"actix\", \"control\"]", "[\"starving\"]"),
-        ("baseline = \"control\"\nceiling = \"control\"\n", ""),
-        ("getBalance", "getBlocks"),
-        ("connections = [3]", "connections = [500]\nwarmup_connections = 50"),
-        ("window_ms = 600\ntimeout_ms = 1000", "window_ms = 5000\ntimeout_ms = 2000"),
-    ] {
-        bench.replace("campaigns/tiny.toml", from, to);
-    }
+    bench.add_workload("getBlocks");
     Some(bench)
 }
 

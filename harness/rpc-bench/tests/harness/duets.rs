@@ -1,37 +1,22 @@
 //! Duets at a rate: both servers of a pair get as many requests, and what one needs more for each is seen.
 
 use std::fs;
-use std::path::Path;
 
-use bench_model::config::ConfigDir;
 use serde_json::Value;
 
 use crate::bench::{Bench, entry};
 
-/// Requests a second of the duets.
+/// Requests a second of the duets in `setups/duets`.
 const RATE: u64 = 100;
 
 /// One server under three names. Under one of them it keeps its thread busy for a millisecond in each request.
 fn with_a_planted_difference() -> Option<Bench> {
-    let bench = Bench::new(1)?;
+    let bench = Bench::of("duets", &[])?;
     let walk = ["--walk-ns-per-slot", "20000"];
     let servers = [("plain", &[][..]), ("same", &[]), ("slow", &walk)];
     let entries = servers.map(|(name, flags)| entry(name, &bench.path("server-actix"), flags));
     bench.write("servers.toml", &entries.concat());
-    let shipped = Path::new(&ConfigDir::of_repository().0).join("workloads/getBlocks.toml");
-    fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
-    let duets = format!(
-        "[duets]\nconnections = 3\nrate = {RATE}\nmax_blocks = 3\nprecision = \"1%\"\nwarmup_ms = 100\nwindow_ms = \
-         500\n[environment]"
-    );
-    for (from, to) in [
-        ("[\"actix\", \"control\"]", "[\"plain\", \"same\", \"slow\"]"),
-        ("baseline = \"control\"\nceiling = \"control\"\n", "baseline = \"plain\"\n"),
-        ("getBalance", "getBlocks"),
-        ("[environment]", duets.as_str()),
-    ] {
-        bench.replace("campaigns/tiny.toml", from, to);
-    }
+    bench.add_workload("getBlocks");
     Some(bench)
 }
 

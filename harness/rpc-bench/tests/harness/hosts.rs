@@ -2,37 +2,16 @@
 //! wrong with one of them. The launcher is a script of the test's own, which a fault can be written into.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, ENVIRONMENT, stderr};
-
-/// The launcher's arguments after its program.
-const ARGS: &str = r#""{rank}", "{agent}", "agent", "--plan", "{plan}", "--rank", "{rank}", "--ranks", "{n}", "--start-at", "{start_at}", "--out", "{out}""#;
+use crate::bench::{self, Bench, stderr};
 
 /// A campaign over actix and a pool of three hosts, started by `launch`, to which a line that begins with the rank is
 /// `fault`.
-fn three_hosts(head: &str, fault: &str) -> Option<Bench> {
-    let bench = Bench::new(1)?;
-    let launch = bench.path("launch");
-    fs::write(&launch, format!("#!/bin/sh\nrank=$1\nshift\n{fault}\nexec \"$@\"\n")).unwrap();
-    fs::set_permissions(&launch, fs::Permissions::from_mode(0o755)).unwrap();
-    bench.write(
-        "hosts.toml",
-        &format!("[three]\nnames = [\"a\", \"b\", \"c\"]\nlead_ms = 3000\nlauncher = [{launch:?}, {ARGS}]\n"),
-    );
-    bench.write(
-        "campaigns/small.toml",
-        &format!(
-            "why = \"a test\"\nservers = [\"actix\", \"control\"]\nceiling = \"control\"\nworkloads = \
-             [\"getBalance\"]\nmax_blocks = 1\n\
-             max_extra_blocks = 0\nseed = 1\nwarmup_ms = 100\nwindow_ms = 1000\ntimeout_ms = \
-             2000\n{head}\n{ENVIRONMENT}"
-        ),
-    );
-    Some(bench)
+fn three_hosts(load: &str, fault: &str) -> Option<Bench> {
+    Bench::of("hosts", &[("LOAD", load), ("FAULT", fault)])
 }
 
 fn run(bench: &Bench) -> Output {
@@ -133,10 +112,7 @@ fn a_clock_that_is_wrong_is_named() {
 fn a_wrong_call_is_one_line() {
     let Some(bench) = three_hosts(CLOSED, "") else { return };
     let refused = |args: &[&str], said: &str| {
-        let output = bench.run(args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        let text = stderr(&output);
-        assert!(text.contains(said) && text.trim().lines().count() == 1, "{args:?}: {text}");
+        assert_eq!(bench::refused(&bench.run(args), &[said]).trim().lines().count(), 1, "{args:?}");
     };
     refused(&["run", "small", "--hosts", "none"], "there are: three");
     bench.replace("hosts.toml", "lead_ms = 3000", "lead_ms = 1");

@@ -87,21 +87,3 @@ fn each_request_names_its_host_goes_through_no_proxy_and_has_any_length() {
         assert!(seen.1 > params.len(), "{}", seen.1);
     }
 }
-
-#[test]
-fn why_there_is_no_connection_is_said_and_no_password_is() {
-    let Some(bench) = Bench::new(1) else { return };
-    let said = |url: &str| {
-        let output = bench.run(&["try", url, "--method", "m"]);
-        let said = stderr(&output);
-        assert!(output.status.code() == Some(2) && said.lines().count() == 1, "{said}");
-        said
-    };
-    assert!(said("http://127.0.0.1:1/").contains("Connection refused"));
-    assert!(said("ws://127.0.0.1:1/").contains("Connection refused"));
-    assert!(said("unix:/no/such socket").contains("No such file or directory"));
-    for url in ["http://me:hunter2@127.0.0.1:1/", "ws://me:hunter2@localhost/"] {
-        let said = said(url);
-        assert!(said.contains("Authorization: Basic ${NAME}") && !said.contains("hunter2"), "{said}");
-    }
-}

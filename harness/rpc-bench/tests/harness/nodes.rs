@@ -2,7 +2,6 @@
 //! already. Our actix server, started by a script with a node's arguments, stands for the node.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
 use serde_json::Value;
@@ -14,37 +13,14 @@ use crate::started::Started;
 /// The ledger of the tests' campaign.
 const LEDGER: SeededSpec = SeededSpec { accounts: 50, slots: 50, seed: 1 };
 
-/// Answers late, on the port and from the accounts of its arguments, with a chain of its own.
-const NODE: &str = r#"#!/bin/sh
-set -e
-while [ $# -gt 0 ]; do
-  case "$1" in
-    --rpc-port) port="$2"; shift ;;
-    --account-dir) accounts="$2"; shift ;;
-    --ledger) folder="$2"; shift ;;
-  esac
-  shift
-done
-ln -s "$accounts" "$folder/accounts"
-echo '{"api_version":"9.9.9","feature_set":7,"rooted":[[0,4242]],"confirmed":4250,"processed":4260}' > "$folder/chain.json"
-sleep 0.3
-exec ACTIX --listen "127.0.0.1:$port" --ledger "$folder"
-"#;
-
 /// The tests' bench, measuring `node` and control, with this entry for `node`.
 fn bench(entry: &str) -> Option<Bench> {
-    let bench = Bench::new(1)?;
+    let bench = Bench::of("node", &[])?;
     let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
-    bench.write(
-        "servers.toml",
-        &format!("{servers}\n[[server]]\nname = \"node\"\ntitle = \"a node of a test\"\n{entry}\n"),
-    );
+    let node = format!("[[server]]\nname = \"node\"\ntitle = \"a node of a test\"\n{entry}\n");
+    bench.write("servers.toml", &(servers + &node));
     bench.replace("campaigns/tiny.toml", "servers = [\"actix\"", "servers = [\"node\"");
-    fs::create_dir(bench.path("bin")).unwrap();
     fs::create_dir(bench.path("tmp")).unwrap();
-    let node = bench.path("bin/test-node");
-    fs::write(&node, NODE.replace("ACTIX", bench.path("server-actix").to_str().unwrap())).unwrap();
-    fs::set_permissions(&node, fs::Permissions::from_mode(0o755)).unwrap();
     Some(bench)
 }
 
@@ -94,8 +70,7 @@ fn what_a_node_lacks_is_said_before_anything_is_begun() {
     let absent = bench.command(&["run", "tiny"]).output().unwrap();
     refused(&bench, &absent, &["server node: there is no test-node on the PATH"]);
     let holds = ["server node: does not answer getBlocks (", "workload getBlocks10", "leave one of them out"];
-    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts/workloads/getBlocks10.toml");
-    fs::copy(shipped, bench.path("workloads/getBlocks10.toml")).unwrap();
+    bench.add_workload("getBlocks10");
     refused(&bench, &run(&bench, &["bombard", "node", "getBlocks10", "3"]), &holds);
     bench.replace("campaigns/tiny.toml", "[\"getBalance\"]", "[\"getBalance\", \"getBlocks10\"]");
     refused(&bench, &run(&bench, &["run", "tiny"]), &holds);

@@ -2,24 +2,14 @@
 //! cut short.
 
 use std::fs;
-use std::path::Path;
 
 use crate::bench::Bench;
 
 /// A campaign at one rate, without and with another load.
 fn with_another_load() -> Option<Bench> {
-    let bench = Bench::new(1)?;
-    if !bench.link_vegeta() {
-        return None;
-    }
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/workloads/getBlocks.toml");
-    fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
-    let open = "[open]\nrates = [50]\nconnections = 8\ntools = [\"vegeta\"]\n\
-                [open.background]\nworkload = \"getBlocks\"\nrate = 20\nconnections = 4\n[environment]";
-    for (from, to) in [("connections = [3]", "connections = []"), ("[environment]", open)] {
-        bench.replace("campaigns/tiny.toml", from, to);
-    }
-    Some(bench)
+    let bench = Bench::of("open", &[])?;
+    bench.add_workload("getBlocks");
+    bench.link_vegeta().then_some(bench)
 }
 
 #[test]

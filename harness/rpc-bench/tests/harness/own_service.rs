@@ -15,25 +15,8 @@ pub(super) use prices::{LATE, Service, TOKEN};
 
 /// A bench whose `tiny` measures the service with this workload: at a rate, or over connections.
 pub(super) fn bench(service: &Service, workload: &str, load: &str) -> Option<Bench> {
-    let bench = Bench::new(1)?;
-    let url = &service.url;
-    bench.write(
-        "servers.toml",
-        &format!(
-            "[[server]]\nname = \"prices\"\ntitle = \"a service of prices\"\nready = {{ running = {{ url = \"{url}\" \
-             }} }}\n\
-             headers = {{ Authorization = \"Bearer ${{OWN_TOKEN}}\" }}\n"
-        ),
-    );
+    let bench = Bench::of("prices", &[("URL", &service.url), ("LOAD", load)])?;
     bench.write("workloads/own.toml", workload);
-    bench.write(
-        "campaigns/tiny.toml",
-        &format!(
-            "why = \"a test\"\nservers = [\"prices\"]\nworkloads = [\"own\"]\ntool = \"rpc-load\"\nmax_blocks = \
-             1\nmax_extra_blocks = 0\n\
-             seed = 1\nwarmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\n{load}\n{ANY_LOAD}"
-        ),
-    );
     Some(bench)
 }
 
@@ -42,19 +25,7 @@ pub(super) const AT_A_RATE: &str =
 const CLOSED: &str = "connections = [4]";
 
 /// A mix whose parameters are drawn, and whose answers move.
-const MIX: &str = r#"why = "a test"
-
-[[request]]
-weight = 3
-method = "price.get"
-params = [{ one_of = ["abc", "xyz"] }]
-expected = { result = { price = 3, at = 0 }, ignore = ["/result/at"] }
-
-[[request]]
-weight = 1
-method = "height"
-expected = { rises = "/result" }
-"#;
+const MIX: &str = include_str!("setups/workloads/mix.toml");
 
 pub(super) fn run(bench: &Bench, args: &[&str]) -> Output {
     let mut command = bench.command(args);
@@ -86,14 +57,7 @@ pub(super) fn holds_none_of(folder: &Path, secrets: &[&str]) -> usize {
 }
 
 /// Calls as they were recorded, and as a person adds to them.
-const RECORDED: &str = concat!(
-    r#"{"jsonrpc":"2.0","id":77,"method":"price.get","params":{"name":"abc"},"expected":{"result":{"price":3},"ignore":["/result/at"]}}"#,
-    "\n\n",
-    r#"{"method":"height","weight":2}"#,
-    "\n",
-    r#"{"method":"price.get","params":{"name":"abcd"},"expect":{"result":{"price":4},"ignore":["/result/at"]}}"#,
-    "\n"
-);
+const RECORDED: &str = include_str!("setups/prices/workloads/calls.jsonl");
 
 pub(super) fn corpus(order: &str) -> String {
     format!(
@@ -108,7 +72,6 @@ fn a_mix_and_recorded_calls_are_measured_at_a_rate_and_in_a_closed_loop() {
     {
         let service = Service::start();
         let Some(bench) = bench(&service, &workload, load) else { return };
-        bench.write("workloads/calls.jsonl", RECORDED);
         succeeds(&bench, &["run", "tiny"]);
         assert_eq!(bench.outcomes(), ["completed"]);
         let sample = &bench.observations()[0]["outcome"];
@@ -150,7 +113,6 @@ fn a_wrong_answer_and_one_that_falls_are_found_though_the_first_answers_are_righ
     for (lies, named) in [(true, "instead of"), (false, "must not fall")] {
         let service = Service::start();
         let Some(bench) = bench(&service, &corpus("drawn"), AT_A_RATE) else { return };
-        bench.write("workloads/calls.jsonl", RECORDED);
         let planted = if lies { &service.lies } else { &service.falls };
         planted.store(true, Ordering::SeqCst);
         let output = run(&bench, &["run", "tiny"]);
@@ -242,7 +204,6 @@ fn what_init_writes_runs_as_it_is() {
 fn a_missing_token_a_refused_one_and_a_malformed_line_are_named_before_anything_is_begun() {
     let service = Service::start();
     let Some(bench) = bench(&service, &corpus("drawn"), AT_A_RATE) else { return };
-    bench.write("workloads/calls.jsonl", RECORDED);
     let without = bench.command(&["run", "tiny"]).env_remove("OWN_TOKEN").output().unwrap();
     refused(&without, &["server prices", "header Authorization", "the environment has no OWN_TOKEN"]);
     bench.write("workloads/calls.jsonl", &format!("{RECORDED}{{\"method\":7}}\n"));

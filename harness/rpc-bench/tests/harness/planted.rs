@@ -3,7 +3,7 @@
 
 use std::process::Output;
 
-use crate::bench::{Bench, ENVIRONMENT, stderr};
+use crate::bench::{Bench, stderr};
 use crate::started::Started;
 
 /// A planted fault: flags, and what is said of it.
@@ -60,41 +60,14 @@ fn tried(seconds: &str, flags: &[&str]) -> Option<(Bench, Output)> {
     Some((bench, output))
 }
 
-/// A campaign of this text on the faulty server, started by the harness.
-fn campaign(flags: &[&str], campaign: &str) -> Option<(Bench, Output)> {
-    let bench = Bench::new(1)?;
+/// A campaign on the faulty server, started by the harness.
+fn campaign(name: &str, flags: &[&str], range: [&str; 2]) -> Option<(Bench, Output)> {
+    let bench = Bench::of("planted", &[("FROM", range[0]), ("MOST", range[1])])?;
     bench.add_faulty(flags);
-    bench.write(
-        "campaigns/planted.toml",
-        &format!(
-            "why = \"a test\"\nworkloads = [\"getBalance\"]\nseed = 1\nwarmup_ms = 150\n{campaign}\n\
-             {ENVIRONMENT}"
-        ),
-    );
-    let output = bench.run(&["run", "planted"]);
+    let output = bench.run(&["run", name]);
     bench.nothing_is_left_running();
     assert!(bench.path("results").exists(), "{}", stderr(&output));
     Some((bench, output))
-}
-
-fn swept(flags: &[&str]) -> Option<(Bench, Output)> {
-    campaign(
-        flags,
-        "servers = [\"faulty\"]\ntool = \"rpc-load\"\nconnections = [16]\nmax_blocks = 2\nmax_extra_blocks = 0\n\
-         window_ms = 2500\ntimeout_ms = 5000",
-    )
-}
-
-fn searched(flags: &[&str], from: u32, most: u32) -> Option<(Bench, Output)> {
-    campaign(
-        flags,
-        &format!(
-            "servers = [\"faulty\"]\nconnections = []\nwindow_ms = 500\ntimeout_ms \
-             = 5000\n[search]\nfrom = {from}\nmost = {most}\nwidth = \"50%\"\nconfirmations = 1\nwindow_ms = 3000\n\
-             most_trials = 12\n[search.along.rate]\np99_ms = 500\nshortfall = \"50%\"\ntool = \"rpc-load\"\n\
-             connections = 16\nshort_window_ms = 2000\n"
-        ),
-    )
 }
 
 #[test]
@@ -110,15 +83,15 @@ fn a_lock_and_a_leak_are_named_first_by_try() {
 
 #[test]
 fn a_stall_a_lock_and_a_leak_are_named_first_by_a_campaign() {
-    is_named(&STALLS, swept);
-    is_named(&LOCK, swept);
-    is_named(&LEAK, swept);
+    for faults in [&STALLS, &LOCK, &LEAK] {
+        is_named(faults, |flags| campaign("sweep", flags, ["0", "0"]));
+    }
 }
 
 #[test]
 #[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_stall_a_lock_and_a_leak_are_named_first_by_a_search_for_a_rate() {
-    is_named(&STALLS, |flags| searched(flags, 400, 800));
-    is_named(&LOCK, |flags| searched(flags, 50, 160));
-    is_named(&LEAK, |flags| searched(flags, 200, 400));
+    for (faults, range) in [(&STALLS, ["400", "800"]), (&LOCK, ["50", "160"]), (&LEAK, ["200", "400"])] {
+        is_named(faults, |flags| campaign("search", flags, range));
+    }
 }

@@ -5,30 +5,27 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::bench::{kill, stderr};
 use crate::own_service::{self, AT_A_RATE, Service, TOKEN, holds_none_of};
 
-/// A recorder in front of a service, and where it listens.
-fn recorder(service: &Service, to: &std::path::Path, calls: u32) -> (Child, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_rpc-bench"))
-        .args(["record", "--upstream", &service.url, "--header", "Authorization: Bearer ${OWN_TOKEN}"])
-        .args(["--leave-out", "hei*", "--calls", &calls.to_string(), "--to"])
-        .arg(to)
-        .env("OWN_TOKEN", TOKEN)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// A recorder of that number of calls in front of a service: where it listens, and what it prints from then on.
+fn recorder(upstream: &str, to: &Path, calls: u32, more: &[&str]) -> (Child, String, BufReader<ChildStdout>) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
+    command.args(["record", "--upstream", upstream, "--calls", &calls.to_string()]).args(more);
+    command.arg("--to").arg(to).env("OWN_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let mut first = String::new();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     out.read_line(&mut first).unwrap();
     let addr = first.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
-    std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-    (child, addr)
+    (child, addr, out)
 }
+
+/// What a recorder of the service of prices needs: its token, and no heights are kept.
+const PRICES: [&str; 4] = ["--header", "Authorization: Bearer ${OWN_TOKEN}", "--leave-out", "hei*"];
 
 /// What a message is answered with.
 fn post(addr: &str, method: &str, body: &str) -> String {
@@ -48,7 +45,8 @@ fn calls_are_passed_on_written_down_and_sent_again() {
     let corpus = "why = \"a test\"\nrequests = \"calls.jsonl\"\norder = \"file\"\nexpected = \"no error\"\n";
     let Some(bench) = own_service::bench(&service, corpus, AT_A_RATE) else { return };
     let to = bench.path("workloads/calls.jsonl");
-    let (child, addr) = recorder(&service, &to, 2);
+    fs::remove_file(&to).unwrap();
+    let (child, addr, _out) = recorder(&service.url, &to, 2, &PRICES);
     let price = r#"{"jsonrpc":"2.0","id":7,"method":"price.get","params":{"name":"abcd","token":"hidden"}}"#;
     let answer = post(&addr, "POST", price);
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"price\":4"), "{answer}");
@@ -98,16 +96,7 @@ fn each_client_gets_its_own_answer_and_a_notification_gets_none_at_once() {
     let socket = folder.path().join("a node.ipc");
     talks_on(&socket);
     let to = folder.path().join("calls.jsonl");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_rpc-bench"))
-        .args(["record", "--upstream", &format!("unix:{}", socket.display()), "--calls", "23", "--to"])
-        .arg(&to)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut first = String::new();
-    out.read_line(&mut first).unwrap();
-    let addr = first.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let (mut child, addr, mut out) = recorder(&format!("unix:{}", socket.display()), &to, 23, &[]);
     let began = Instant::now();
     for body in [r#"{"method":"a"}"#, r#"[{"method":"a"},{"method":"b"}]"#] {
         let answer = post(&addr, "POST", body);
@@ -149,7 +138,7 @@ fn no_file_is_left_where_no_call_came() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("calls.jsonl");
     for _ in 0..2 {
-        let (child, addr) = recorder(&service, &to, 1);
+        let (child, addr, _out) = recorder(&service.url, &to, 1, &PRICES);
         post(&addr, "POST", r#"{"id":8,"method":"height"}"#);
         kill(child.id() as i32, libc::SIGINT);
         let output = child.wait_with_output().unwrap();

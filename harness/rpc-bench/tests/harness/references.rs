@@ -9,28 +9,11 @@ use crate::own_service::{self, AT_A_RATE, LATE, Service, TOKEN, holds_none_of};
 /// Servers, a mix and a campaign of which one server has fewer slots than the other, so that each answer says another
 /// slot.
 fn bench(differences: &str) -> Option<Bench> {
-    let bench = Bench::new(1)?;
+    let bench = Bench::of("references", &[("DIFFERENCES", differences)])?;
     let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
     let entry = servers.split("[[server]]").nth(1).unwrap();
     let other = entry.replacen("\"actix\"", "\"other\"", 1).replace("{slots}", "30");
     bench.write("servers.toml", &format!("[[server]]{entry}[[server]]{other}"));
-    bench.write(
-        "workloads/own.toml",
-        &format!(
-            "why = \"a test\"\nexpected = {{ reference = \"other\"{differences} }}\n[[request]]\nweight = 1\nmethod \
-             = \"getBalance\"\n\
-             params = [\"11111111111111111111111111111111\"]\n"
-        ),
-    );
-    bench.write(
-        "campaigns/tiny.toml",
-        "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"own\"]\nconnections = []\nmax_blocks = \
-         1\nmax_extra_blocks = 0\nseed = 1\n\
-         warmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\nopen = { rates = [100], connections = 4, tools = \
-         [\"rpc-load\"] }\n\
-         [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
-         = \"100%\"\nmax_steal = \"100%\"\n",
-    );
     Some(bench)
 }
 
@@ -53,16 +36,12 @@ fn differences_to_a_reference_are_counted_and_listed() {
 }
 
 #[test]
-fn what_is_left_out_is_no_difference() {
-    let left_out = ", differences = \"counted\", ignore = [\"/result/context\"]";
-    let Some(bench) = bench(left_out) else { return };
+fn what_is_left_out_is_no_difference_and_what_is_not_counted_is_wrong() {
+    let Some(bench) = bench(", differences = \"counted\", ignore = [\"/result/context\"]") else { return };
     let printed = String::from_utf8(bench.succeeds(&["run", "tiny"]).stdout).unwrap();
     assert!(printed.contains("none differs"), "{printed}");
-}
-
-#[test]
-fn a_difference_is_a_wrong_answer_where_it_is_not_counted() {
-    let Some(bench) = bench("") else { return };
+    fs::remove_dir_all(bench.path("results")).unwrap();
+    bench.set_up("references", &[("DIFFERENCES", "")]);
     let output = bench.run(&["run", "tiny"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(bench.observations()[0]["outcome"].to_string().contains("wrong_answer"));
@@ -70,19 +49,8 @@ fn a_difference_is_a_wrong_answer_where_it_is_not_counted() {
 
 #[test]
 fn answers_are_compared_with_those_of_another_server() {
-    const SAME: &str = r#"why = "a test"
-expected = { reference = "other", ignore = ["/result/at"] }
-
-[[request]]
-weight = 1
-method = "price.get"
-params = ["abc"]
-"#;
-    const FROM_A_FILE: &str = r#"why = "a test"
-requests = "calls.jsonl"
-order = "file"
-expected = { reference = "other", ignore = ["/result/at"] }
-"#;
+    const SAME: &str = include_str!("setups/workloads/same.toml");
+    const FROM_A_FILE: &str = include_str!("setups/workloads/from_a_file.toml");
     const CALL: &str = r#"{"method":"price.get","params":["abc"]}"#;
     let (service, other) = (Service::start(), Service::start());
     for (traffic, is_wrong, code) in
@@ -103,14 +71,7 @@ expected = { reference = "other", ignore = ["/result/at"] }
 
 #[test]
 fn requests_are_about_the_newest_number_that_the_server_has() {
-    const BLOCKS: &str = r#"why = "a test"
-expected = "no error"
-
-[[request]]
-weight = 1
-method = "block"
-params = [{ newest = { method = "METHOD" }, minus = [0, 5] }]
-"#;
+    const BLOCKS: &str = include_str!("setups/workloads/blocks.toml");
     let service = Service::start();
     service.answered.store(5_000, Ordering::SeqCst);
     for (method, code) in [("height", 0), ("depth", 1)] {

@@ -7,10 +7,7 @@ use std::path::Path;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tool;
 
-use crate::bench::{Bench, stderr};
-
-const RAMP: &str =
-    "ramp = [{ users = 8, seconds = 2 }, { users = 8, seconds = 2 }, { users = 2, seconds = 2 }]";
+use crate::bench::{Bench, program, stderr};
 
 /// `None`, reported, where k6 is not built: that takes minutes.
 pub(crate) fn small() -> Option<Bench> {
@@ -19,25 +16,9 @@ pub(crate) fn small() -> Option<Bench> {
         eprintln!("SKIPPED: k6 is not built; `just tools k6` builds it");
         return None;
     };
-    let bench = Bench::new(1)?;
+    let bench = Bench::of("stages", &[])?;
     symlink(fs::canonicalize(k6.path).unwrap(), bench.path("k6")).unwrap();
-    let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
-    bench.write(
-        "servers.toml",
-        &servers.replacen("metrics = \"/metrics\"", "metrics = \"/metrics\", ws = \"/ws\"", 1),
-    );
-    bench.write(
-        "campaigns/small.toml",
-        &format!(
-            "why = \"a test\"\nworkloads = [\"getBalance\"]\ntool = \"k6\"\nconnections = [8]\nmax_blocks = \
-             1\nmax_extra_blocks = 0\n\
-             seed = 1\nwarmup_ms = 500\nwarmup_connections = 4\nwindow_ms = 3000\ntimeout_ms = 2000\n\
-             [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
-             = \"100%\"\nmax_steal = \"100%\"\n\
-             [axes]\nserver = [\"actix\"]\ntransport = [\"http\", \"websocket\"]\n\
-             [stages]\n{RAMP}\ntime_scale = \"50%\"\n"
-        ),
-    );
+    bench.replace("servers.toml", "metrics = \"/metrics\"", "metrics = \"/metrics\", ws = \"/ws\"");
     Some(bench)
 }
 
@@ -103,45 +84,11 @@ fn users_come_and_go_over_both_transports() {
     bench.packs();
 }
 
-/// A service of JSON-RPC 1.x, whose answers have an error of null next to the result.
-const WITH_NULL: &str = r#"
-import json, sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-class Http(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        call = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        text = json.dumps({"id": call["id"], "result": 7, "error": None}).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_):
-        pass
-
-host, port = sys.argv[1].split(":")
-ThreadingHTTPServer((host, int(port)), Http).serve_forever()
-"#;
-
+/// A service of JSON-RPC 1.x has an error of null next to each result.
 #[test]
 fn an_error_of_null_is_none_to_users() {
     let Some(bench) = small() else { return };
-    bench.write("with_null.py", WITH_NULL);
-    bench.write(
-        "servers.toml",
-        &format!(
-            "[[server]]\nname = \"old\"\ntitle = \"a service of JSON-RPC 1.x\"\nprogram = \"python3\"\nargs = [{:?}, \
-             \"{{listen}}\"]\nready = {{ connect = {{}} }}\nholds = \"nothing\"\n",
-            bench.path("with_null.py")
-        ),
-    );
-    bench.write(
-        "workloads/getBalance.toml",
-        "why = \"a test\"\nbody = '{\"id\":1,\"method\":\"seven\"}'\nexpected = \"no error\"\n",
-    );
+    bench.set_up("null", &[("PROGRAM", program("examples/planted").to_str().unwrap())]);
     bench.replace("campaigns/small.toml", "[\"http\", \"websocket\"]", "[\"http\"]");
     bench.replace("campaigns/small.toml", "[\"actix\"]", "[\"old\"]");
     let output = bench.command(&["run", "small"]).env("K6", bench.path("k6")).output().unwrap();

@@ -8,24 +8,14 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, ENVIRONMENT, stderr, until};
+use crate::bench::{Bench, stderr, until};
 
 /// Files that the server may open; some of them are its own.
 const FILES: u32 = 60;
 
-const FIELDS: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed \
-    = 1\n\
-    warmup_ms = 150\nwindow_ms = 600\ntimeout_ms = 500\nconnect_ms = 1000\n\
-    [search]\nalong = \"connections\"\nfrom = 8\nmost = 64\nwidth = \"50%\"\nconfirmations = 5\nmost_trials = 25\n";
-
-fn campaign() -> String {
-    format!("{FIELDS}{ENVIRONMENT}")
-}
-
 /// A campaign that only searches, and whose server starts under a limit of open files.
 fn small() -> Option<Bench> {
-    let bench = Bench::new(1)?;
-    bench.write("campaigns/search.toml", &campaign());
+    let bench = Bench::of("search", &[])?;
     let program = format!("{:?}", bench.path("server-actix"));
     bench.replace("servers.toml", &format!("program = {program}"), "program = \"/bin/sh\"");
     let limited = format!("args = [\"-c\", 'ulimit -n {FILES}; exec \"$0\" \"$@\"', {program}, \"--listen\"");
@@ -39,8 +29,7 @@ fn inner(bench: &Bench) -> PathBuf {
 }
 
 fn found(bench: &Bench) -> Value {
-    let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
-    let summary: Value = serde_json::from_str(&text).unwrap();
+    let summary = bench.summary();
     assert_eq!(summary["search"]["left"], 0, "{summary}");
     summary["search"]["searches"][0].clone()
 }
@@ -94,14 +83,12 @@ fn reads_well(bench: &Bench, search: &Value) {
     assert!(search["complaints"].as_object().is_some_and(|kinds| !kinds.is_empty()), "{search}");
 
     let report = bench.report();
-    for needed in [
+    bench.report_has(&[
         "## Where it starts to fail".to_owned(),
         format!("{low} (0/5 failed)"),
         format!("{high} (5/5 failed"),
         format!("**actix** holds {low} connections (0/5 failed), fails at {high} connections (5/5 failed"),
-    ] {
-        assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
-    }
+    ]);
     let checked = bench.run(&["check"]);
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
 
@@ -121,21 +108,22 @@ fn reads_well(bench: &Bench, search: &Value) {
 #[test]
 #[ignore = "takes minutes on a busy machine: just test-long"]
 fn a_remedy_that_helps_is_searched_with_again() {
-    let Some(bench) = Bench::new(1) else { return };
+    let Some(bench) = Bench::of("search", &[]) else { return };
     // A request that another test held up for half a second is not to be late, and one late trial of six changes
     // no verdict.
-    let campaign = campaign()
-        .replace("window_ms = 600\ntimeout_ms = 500", "window_ms = 1100\ntimeout_ms = 1000")
-        .replace("\nseed = 1\n", "\nseed = 1\nremedy_trials = 6\n")
-        .replace("from = 8", "from = 32");
-    bench.write("campaigns/search.toml", &campaign);
+    for (from, to) in [
+        ("window_ms = 600\ntimeout_ms = 500", "window_ms = 1100\ntimeout_ms = 1000"),
+        ("\nseed = 1\n", "\nseed = 1\nremedy_trials = 6\n"),
+        ("from = 8", "from = 32"),
+    ] {
+        bench.replace("campaigns/search.toml", from, to);
+    }
     bench.replace("servers.toml", "name = \"actix\"", &format!("name = \"actix\"\nopen_files = {FILES}"));
     let output = bench.run(&["run", "search"]);
     assert!(output.status.success(), "{}", stderr(&output));
     bench.nothing_is_left_running();
 
-    let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
-    let summary: Value = serde_json::from_str(&text).unwrap();
+    let summary = bench.summary();
     let search = &summary["search"];
     let confirmation = &search["remedies"][0]["confirmation"];
     assert_eq!(confirmation["standing"], "confirmed", "{search}");
@@ -149,14 +137,11 @@ fn a_remedy_that_helps_is_searched_with_again() {
     let again = &search["remedied"]["searches"][0];
     assert_eq!(again["server"], "actix-files-240", "{search}");
     assert_eq!(again["found"]["fails"], Value::Null, "{again}");
-    let report = bench.report();
-    for needed in [
+    bench.report_has(&[
         "**confirmed**: the server may open 60 files".to_owned(),
         format!("With 240 open files, {} trials failed; without it {}", tally("after"), tally("before")),
         "searched again with 240 open files: **actix** holds 64 connections (0/5 failed)".to_owned(),
-    ] {
-        assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
-    }
+    ]);
     bench.packs();
 }
 
@@ -186,8 +171,7 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
 
 #[test]
 fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
-    let Some(bench) = Bench::new(1) else { return };
-    bench.write("campaigns/search.toml", &campaign());
+    let Some(bench) = Bench::of("search", &[]) else { return };
     // A load tool that makes fewer connections than requested.
     let (tool, real) = (bench.path("bombardier"), bench.path("bombardier-real"));
     fs::rename(&tool, &real).unwrap();

@@ -1,32 +1,22 @@
 //! Batches, mixes on one socket and held connections in small, on real processes and the real load generator.
 
+use std::iter;
 use std::process::Output;
-use std::{fs, iter};
 
 use serde_json::Value;
 
 use crate::bench::{Bench, stderr};
 
-/// A campaign over actix by rpc-load. `None` without a load tool.
-fn small(head: &str, arms: &str, slots: u32) -> Option<Bench> {
-    let bench = Bench::new(1)?;
+/// The campaigns of `setups/ways` over actix. `None` without a load tool.
+fn small() -> Option<Bench> {
+    let bench = Bench::of("ways", &[])?;
     bench.replace("servers.toml", "metrics = \"/metrics\"", "metrics = \"/metrics\", ws = \"/ws\"");
-    bench.write(
-        "campaigns/small.toml",
-        &format!(
-            "why = \"a test\"\nservers = [\"actix\"]\nmax_blocks = 1\nmax_extra_blocks = 0\nseed = 1\nwarmup_ms = \
-             100\nwindow_ms = 500\n\
-             timeout_ms = 5000\n{head}\n[environment]\ntuning = \"equal\"\naccounts = 50\nslots = \
-             {slots}\nledger_seed = 1\n\
-             max_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n{arms}"
-        ),
-    );
     Some(bench)
 }
 
 /// The observations of the campaign, which ran to its end. A busy machine may let no load tool send a rate: then again.
-fn ran(bench: &Bench) -> Vec<Value> {
-    let run = || bench.run(&["run", "small"]);
+fn ran(bench: &Bench, campaign: &str) -> Vec<Value> {
+    let run = || bench.run(&["run", campaign]);
     let was_too_busy = |output: &Output| stderr(output).contains("no load tool can send");
     let output = iter::repeat_with(run).take(3).find(|output| !was_too_busy(output));
     let output = output.expect("a rate that a load tool can send");
@@ -44,11 +34,8 @@ fn of<'a>(observations: &'a [Value], server: &str) -> &'a Value {
 
 #[test]
 fn a_request_has_a_connection_of_its_own_where_none_is_kept() {
-    let arms = "[[arm]]\nname = \"actix-closing\"\nserver = \"actix\"\nsettings = { keep_alive = false }\n";
-    let head =
-        "workloads = [\"getBalance\"]\nconnections = [4]\ncomparisons = [[\"actix-closing\", \"actix\"]]";
-    let Some(bench) = small(head, arms, 50) else { return };
-    let observations = ran(&bench);
+    let Some(bench) = small() else { return };
+    let observations = ran(&bench, "closing");
     let (closing, kept) = (of(&observations, "actix-closing"), of(&observations, "actix"));
     let (answered, opened) =
         (closing["load"]["succeeded"].as_u64(), closing["network"]["passive_opens"].as_u64());
@@ -63,13 +50,8 @@ fn a_request_has_a_connection_of_its_own_where_none_is_kept() {
 
 #[test]
 fn the_calls_of_a_batch_are_those_that_the_server_counted() {
-    let arms = "[[arm]]\nname = \"actix-b10\"\nserver = \"actix\"\nsettings = { batch = 10 }\n\
-                [[arm]]\nname = \"actix-ws-b10\"\nserver = \"actix\"\nsettings = { batch = 10, transport \
-                = \"websocket\" }\n";
-    let head = "workloads = [\"getBalance\"]\ntool = \"rpc-load\"\nconnections = [2]\ncomparisons = \
-        [[\"actix-b10\", \"actix\"]]";
-    let Some(bench) = small(head, arms, 50) else { return };
-    let observations = ran(&bench);
+    let Some(bench) = small() else { return };
+    let observations = ran(&bench, "batches");
     for server in ["actix-b10", "actix-ws-b10"] {
         let sample = of(&observations, server);
         let (messages, counted) =
@@ -83,26 +65,8 @@ fn the_calls_of_a_batch_are_those_that_the_server_counted() {
 
 #[test]
 fn a_mix_at_a_rate_has_the_latency_of_each_method() {
-    let arms = "[[arm]]\nname = \"actix-one\"\nserver = \"actix\"\nsettings = { transport = \"websocket\", in_flight \
-        = 8 }\n";
-    let head = "ceiling = \"control\"\nworkloads = [\"getBalance\", \"mix\"]\nconnections = []\ncomparisons = \
-        [[\"actix-one\", \"actix\"]]\n\
-                [open]\nrates = [200]\nconnections = 8\ntools = [\"rpc-load\"]";
-    let arms = format!(
-        "{arms}[[view]]\ntitle = \"What others do to getBalance\"\nfigure = \"p99_us\"\nx = \"workload\"\nmethod = \
-         \"getBalance\"\nover = {{ workload = \"getBalance\" }}\n"
-    );
-    let Some(bench) = small(head, &arms, 2_000) else { return };
-    bench.replace("campaigns/small.toml", "servers = [\"actix\"]", "servers = [\"actix\", \"control\"]");
-    let balance = fs::read_to_string(bench.path("workloads/getBalance.toml")).unwrap();
-    assert!(balance.contains("4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"));
-    bench.write(
-        "workloads/mix.toml",
-        "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getBalance\"\nparams = \
-         '[\"4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ\"]'\n\
-         [[request]]\nweight = 1\nmethod = \"getBlocks\"\nparams = '[0, 1000]'\n",
-    );
-    let observations = ran(&bench);
+    let Some(bench) = small() else { return };
+    let observations = ran(&bench, "mix");
     let mixes = observations.iter().filter(|observation| observation["workload"] == "mix");
     let mut seen = 0;
     for sample in mixes.map(|observation| &observation["outcome"]) {
@@ -125,11 +89,8 @@ fn a_mix_at_a_rate_has_the_latency_of_each_method() {
 
 #[test]
 fn connections_are_held_without_a_request() {
-    let arms = "[[arm]]\nname = \"actix-ws\"\nserver = \"actix\"\nsettings = { transport = \"websocket\" }\n";
-    let head = "workloads = [\"getBalance\"]\ntool = \"rpc-load\"\nconnections = [1, 20, 60]\nhold = \
-        true\nwarmup_connections = 1";
-    let Some(bench) = small(head, arms, 50) else { return };
-    let observations = ran(&bench);
+    let Some(bench) = small() else { return };
+    let observations = ran(&bench, "held");
     assert_eq!(observations.len(), 6);
     for observation in &observations {
         let (sample, connections) = (&observation["outcome"], observation["connections"].as_u64().unwrap());

@@ -3,7 +3,7 @@
 
 use std::process::Output;
 
-use crate::bench::{ANY_LOAD, Bench, program, stderr};
+use crate::bench::{Bench, program, stderr};
 use crate::started::Started;
 
 /// Each fault, what names it, and the exit code.
@@ -17,9 +17,6 @@ const FAULTS: [(&str, &str, i32); 8] = [
     ("limit", "**HTTP 429 from", 0),
     ("death", "ended by itself", 1),
 ];
-
-const WORKLOAD: &str = "why = \"a test\"\nbody = '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}'\nexpected = { result = \
-    [\"right\", \"right\", \"right\"] }\n";
 
 /// Whether both first screens begin with what names a fault; else what they are.
 fn is_named(bench: &Bench, output: &Output, (_, name, code): (&str, &str, i32)) -> Result<(), String> {
@@ -47,24 +44,6 @@ fn are_named(by: &str, measure: impl Fn(&str) -> Option<(Bench, Output)>) {
     }
 }
 
-/// A campaign over the service, which the harness starts.
-fn campaign(fault: &str, table: &str) -> Option<Bench> {
-    let bench = Bench::new(1)?;
-    let program = program("examples/planted");
-    bench.write(
-        "servers.toml",
-        &format!(
-            "[[server]]\nname = \"planted\"\ntitle = \"a test\"\nprogram = {program:?}\nargs = [\"{fault}\", \
-             \"--listen\", \"{{listen}}\"]\nready = {{ line = {{ addr = \"/addr\" }} }}\n"
-        ),
-    );
-    bench.write("workloads/m.toml", WORKLOAD);
-    let head = "why = \"a test\"\nservers = [\"planted\"]\nworkloads = [\"m\"]\nseed = 1\nwarmup_ms = 200\nwindow_ms = \
-        800\ntimeout_ms = 1000\ntool = \"rpc-load\"\n";
-    bench.write("campaigns/tiny.toml", &format!("{head}{table}{ANY_LOAD}"));
-    Some(bench)
-}
-
 #[test]
 fn a_planted_fault_is_named_first_by_try() {
     are_named("try", |fault| {
@@ -78,22 +57,20 @@ fn a_planted_fault_is_named_first_by_try() {
     });
 }
 
-/// A campaign over the service with this table, run to its end.
-fn ran(fault: &str, table: &str) -> Option<(Bench, Output)> {
-    let bench = campaign(fault, table)?;
-    let output = bench.run(&["run", "tiny"]);
+/// A campaign over the service, which the harness starts, run to its end.
+fn ran(fault: &str, campaign: &str) -> Option<(Bench, Output)> {
+    let program = program("examples/planted");
+    let bench = Bench::of("wrong", &[("PROGRAM", program.to_str().unwrap()), ("FAULT", fault)])?;
+    let output = bench.run(&["run", campaign]);
     Some((bench, output))
 }
 
 #[test]
 fn a_planted_fault_is_named_first_by_run() {
-    are_named("run", |fault| ran(fault, "connections = [4]\nmax_blocks = 2\n"));
+    are_named("run", |fault| ran(fault, "sweep"));
 }
 
 #[test]
 fn a_planted_fault_is_named_first_by_a_search_for_a_rate() {
-    let table = "connections = []\n[search]\nfrom = 300\nmost = 600\nwidth = \"40%\"\nconfirmations = 1\n\
-        window_ms = 2000\nmost_trials = 5\n[search.along.rate]\np99_ms = 900\nshortfall = \"50%\"\ntool = \"rpc-load\"\n\
-        connections = 32\nshort_window_ms = 1500\nmost_failed = \"5%\"\n";
-    are_named("search", |fault| ran(fault, table));
+    are_named("search", |fault| ran(fault, "search"));
 }
