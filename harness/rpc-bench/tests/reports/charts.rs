@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::observed::{self, folder, observe, two_servers};
-use crate::samples::{conditions, sample};
-use bench_analysis::{Cell, Moment, Summary, summarize};
+use crate::observed::{self, Reported, observe, two_servers};
+use crate::samples::sample;
+use bench_analysis::{Cell, Summary, summarize};
 use bench_model::config::Campaign;
 use bench_model::observation::Sample;
 use bench_model::plan::Plan;
@@ -101,22 +101,9 @@ fn a_quantile_is_the_median_of_the_trials_quantiles() {
         sample
     });
     assert_eq!(headline_cell(&summary).quantiles, [(0.5, 10.0), (0.99, 20.0)]);
-}
-
-#[test]
-fn only_the_headline_load_has_a_timeline() {
-    let plan = plan(2);
-    let with = summary(&plan, |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
-    let other = with.cell("actix", "getBalance", 125).unwrap();
-    assert!(other.timeline.is_empty() && other.quantiles.is_empty());
-    assert!(!headline_cell(&with).timeline.is_empty() && !headline_cell(&with).quantiles.is_empty());
-    let without = summary(&plan, |_| sample(100_000.0, 10.0));
-    assert_eq!(headline_cell(&without).timeline, [] as [Moment; 0]);
-    let text = serde_json::to_string(&without).unwrap();
-    for name in ["timeline", "quantiles", "sampling_cores"] {
-        assert!(!text.contains(name), "{name}");
-    }
-    assert_eq!(serde_json::from_str::<Summary>(&serde_json::to_string(&with).unwrap()).unwrap(), with);
+    let other = summary.cell("actix", "getBalance", 125).unwrap();
+    assert!(other.timeline.is_empty() && other.quantiles.is_empty(), "only the headline's load has them");
+    assert_eq!(headline_cell(&summary).timeline, [], "nothing was read");
 }
 
 fn with_quantiles(mut sample: Sample) -> Sample {
@@ -125,44 +112,34 @@ fn with_quantiles(mut sample: Sample) -> Sample {
     sample
 }
 
-/// The report of these samples, and its charts by their names.
-fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, BTreeMap<String, String>) {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = folder(dir.path(), "charts", plan, &conditions("rpc-bench run charts"), observe(plan, gave));
-    let (_, report) = observed::reported(&folder);
-    let entries = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
-    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
-    let names = entries.filter_map(|name| name.into_string().ok()).filter(|name| name.ends_with(".svg"));
-    (report, names.map(|name| (name.clone(), read(&name))).collect())
-}
-
+/// A server has one colour in all charts, and the cost of reading is said.
 #[test]
-fn a_server_has_one_colour_in_all_charts() {
-    let (_, charts) = reported(&plan(3), |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
-    assert!(charts["ratios.svg"].contains("#008a65") && !charts["ratios.svg"].contains("#d55e00"));
-    for (name, chart) in charts.iter().filter(|(name, _)| *name != "ratios.svg") {
+fn a_report_shows_its_charts_and_the_cost_of_reading() {
+    let plan = plan(3);
+    let found = Reported::of(
+        &plan,
+        observe(&plan, |trial| {
+            let sample = with_quantiles(with_readings(steady(1.0, [0, 5, 1, 2, 30])));
+            Sample { sampler_cpu_s: Some([0.002, 0.003, 0.010][trial.block as usize - 1]), ..sample }
+        }),
+    );
+    let names =
+        ["cpu-and-memory.svg", "latency.svg", "quantiles.svg", "rate.svg", "ratios.svg", "resources.svg"];
+    for name in names {
+        let chart = found.read(name);
+        if name == "ratios.svg" {
+            assert!(chart.contains("#008a65") && !chart.contains("#d55e00"));
+            continue;
+        }
         for (server, own) in [("jsonrpc-core", "#0072b2"), ("actix-web", "#008a65")] {
             let named = chart.lines().position(|line| line.contains(&format!(">{server}"))).unwrap();
             let key = chart.lines().nth(named - 2).unwrap();
             assert!(key.contains(own), "{server} in {name}: {key}");
         }
     }
-}
-
-#[test]
-fn a_report_shows_its_charts_and_the_cost_of_reading() {
-    let (report, charts) = reported(&plan(3), |trial| {
-        let sample = with_quantiles(with_readings(steady(1.0, [0, 5, 1, 2, 30])));
-        Sample { sampler_cpu_s: Some([0.002, 0.003, 0.010][trial.block as usize - 1]), ..sample }
-    });
-    assert_eq!(
-        charts.keys().collect::<Vec<_>>(),
-        ["cpu-and-memory.svg", "latency.svg", "quantiles.svg", "rate.svg", "ratios.svg", "resources.svg"]
-    );
-    assert!(report.contains("](quantiles.svg)") && report.contains("](resources.svg)"), "{report}");
     // Of two cores in a second.
-    assert!(
-        report.contains("0.15 % of the 2 cores' time in the window (median trial; at most 0.50 %)"),
-        "{report}"
-    );
+    let cost = "0.15 % of the 2 cores' time in the window (median trial; at most 0.50 %)";
+    for said in ["](quantiles.svg)", "](resources.svg)", cost] {
+        assert!(found.report.contains(said), "{said}: {}", found.report);
+    }
 }

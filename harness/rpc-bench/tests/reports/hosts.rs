@@ -1,14 +1,13 @@
 //! Several load hosts on synthetic samples: which cells they limit.
 
 use bench_analysis::Mark;
-use bench_model::config::{ConfigDir, Pool};
+use bench_model::config::{Campaign, ConfigDir, Pool};
 use bench_model::figure::Figure;
 use bench_model::load::sample_details::HostShare;
-use bench_model::observation::{Observation, Outcome, Sample};
-use bench_model::plan::{Plan, Trial, trials};
+use bench_model::plan::Plan;
 
-use crate::observed::{folder, planned};
-use crate::samples::{conditions, sample};
+use crate::observed::{self, Reported, observe_planned};
+use crate::samples::sample;
 
 fn host(rank: u32, mean_us: f64, busy: f64) -> HostShare {
     HostShare {
@@ -28,36 +27,18 @@ fn host(rank: u32, mean_us: f64, busy: f64) -> HostShare {
     }
 }
 
-/// The shipped campaign's plan on three hosts, in blocks.
-fn plan(blocks: u32) -> Plan {
-    let config = ConfigDir::of_repository();
-    let (mut campaign, _) = config.campaign("hosts").unwrap();
-    campaign.max_blocks = blocks;
-    let servers = campaign.servers.iter().map(|name| config.server(name).unwrap()).collect();
-    let workloads = campaign.workloads.iter().map(|name| config.workload(name).unwrap()).collect();
-    let hosts = Some(Pool { hosts: 3, name: "slurm".to_owned(), ..Pool::default() });
-    Plan { trials: trials(&campaign), campaign, servers, workloads, threads: 2, hosts, ..Plan::default() }
-}
-
-/// The run of a plan in which each trial's sample has these hosts, and its report.
-fn reported(plan: &Plan, hosts: impl Fn(u32) -> [HostShare; 3]) -> (bench_report::Run, String) {
-    let dir = tempfile::tempdir().unwrap();
-    let observed = planned(plan).map(|trial| observation(trial, hosts(trial.number).into()));
-    let folder = folder(dir.path(), "hosts", plan, &conditions("just bench-all hosts"), observed);
-    let run = bench_report::Run::load(&folder).unwrap();
-    let text = bench_report::markdown(&run, false).unwrap();
-    (run, text)
-}
-
-fn observation(trial: &Trial, hosts: Vec<HostShare>) -> Observation {
-    let mut of: Sample = sample(3_000.0, 20.0);
-    of.load.details.hosts = hosts;
-    Observation {
-        trial: trial.clone(),
-        started_at: "2026-11-23T00:00:00Z".to_owned(),
-        took_s: 1.0,
-        outcome: Outcome::Completed(Box::new(of)),
-    }
+/// The shipped campaign on three hosts, in blocks, in which each trial's sample has these: its report.
+fn reported(blocks: u32, hosts: impl Fn(u32) -> [HostShare; 3]) -> Reported {
+    let (campaign, _) = ConfigDir::of_repository().campaign("hosts").unwrap();
+    let plan = observed::plan(Campaign { max_blocks: blocks, ..campaign });
+    let pool = Some(Pool { hosts: 3, name: "slurm".to_owned(), ..Pool::default() });
+    let plan = Plan { hosts: pool, ..plan };
+    let observed = observe_planned(&plan, |trial| {
+        let mut of = sample(3_000.0, 20.0);
+        of.load.details.hosts = hosts(trial.number).into();
+        of
+    });
+    Reported::of(&plan, observed)
 }
 
 /// Some noise, the same each time.
@@ -67,7 +48,7 @@ fn noise(number: u32) -> f64 {
 
 #[test]
 fn each_host_is_named_and_the_busiest_one_is_a_figure() {
-    let (run, text) = reported(&plan(3), |number| {
+    let Reported { run, report: text, .. } = reported(3, |number| {
         [0, 1, 2].map(|rank| host(rank, 500.0 * noise(number + rank), 0.2 * f64::from(rank)))
     });
     let row = text.lines().find(|line| line.starts_with("| load hosts ")).unwrap();
@@ -80,10 +61,9 @@ fn each_host_is_named_and_the_busiest_one_is_a_figure() {
 
 #[test]
 fn a_cell_is_client_bound_where_one_host_has_no_processor_time_left() {
-    let plan = plan(1);
     let marks = |busy: f64| {
-        let (run, _) = reported(&plan, |_| [host(0, 500.0, 0.1), host(1, 500.0, busy), host(2, 500.0, 0.1)]);
-        run.summary.cells[0].marks.clone()
+        let found = reported(1, |_| [host(0, 500.0, 0.1), host(1, 500.0, busy), host(2, 500.0, 0.1)]);
+        found.run.summary.cells[0].marks.clone()
     };
     assert!(marks(0.95).contains(&Mark::ClientBound) && !marks(0.5).contains(&Mark::ClientBound));
 }

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use bench_measure::run::resolve;
 use bench_model::config::{Campaign, ConfigDir};
 use bench_model::load::{Latency, OpenWindow};
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_model::plan::{self, Plan, Trial};
 use bench_model::results::{RunFolder, pretty};
 use bench_report::Run;
+
+use crate::samples::conditions;
 
 /// `quick` as a sweep of legacy and actix alone: one request, one load.
 pub fn two_servers() -> Campaign {
@@ -93,10 +97,44 @@ pub fn fill(
     observations.into_iter().for_each(|observation| folder.append(&observation).unwrap());
 }
 
-/// A run, and the report that is written of it.
-pub fn reported(folder: &RunFolder) -> (Run, String) {
-    let run = bench_report::write(folder).unwrap();
-    (run, fs::read_to_string(folder.0.join("report.md")).unwrap())
+/// A run in a folder of its own, with its report.
+pub struct Reported {
+    pub run: Run,
+    pub report: String,
+    pub folder: RunFolder,
+    _dir: tempfile::TempDir,
+}
+
+impl Reported {
+    pub fn of(plan: &Plan, observations: impl IntoIterator<Item = Observation>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let command = format!("just bench-all {}", plan.campaign.name);
+        let folder = folder(dir.path(), "own", plan, &conditions(&command), observations);
+        let run = bench_report::write(&folder).unwrap();
+        let report = fs::read_to_string(folder.0.join("report.md")).unwrap();
+        Self { run, report, folder, _dir: dir }
+    }
+
+    pub fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.folder.0.join(file)).unwrap()
+    }
+
+    /// The cells of each row of a section's tables, its headers too.
+    pub fn rows(&self, heading: &str) -> Vec<Vec<String>> {
+        section(&self.report, heading).lines().filter(|line| line.starts_with("| ")).map(cells).collect()
+    }
+}
+
+/// The plan of a campaign `own` of this text, over the shipped servers and workloads.
+pub fn resolved(text: &str) -> Plan {
+    let dir = tempfile::tempdir().unwrap();
+    let shipped = &ConfigDir::of_repository().0;
+    for name in ["workloads", "servers.toml"] {
+        symlink(shipped.join(name), dir.path().join(name)).unwrap();
+    }
+    fs::create_dir(dir.path().join("campaigns")).unwrap();
+    fs::write(dir.path().join("campaigns/own.toml"), text).unwrap();
+    resolve(&ConfigDir(dir.path().to_owned()), "own").unwrap().0
 }
 
 /// A section of a report, up to the next heading of its kind.

@@ -2,22 +2,19 @@
 //! closed loops.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use bench_analysis::views::{Point, Shown};
-use bench_analysis::{Mark, Summary, summarize};
+use bench_analysis::{Comparison, Mark, Summary, summarize};
 use bench_model::config::{Campaign, ConfigDir, Open};
 use bench_model::figure::Figure;
 use bench_model::load::{Bin, LoadTool};
 use bench_model::observation::{Checked, Connecting, Sample};
 use bench_model::plan::Plan;
 use bench_model::plan::{self, Trial};
-use bench_model::results::{RunFolder, SUMMARY};
-use bench_report::Run;
+use bench_model::results::SUMMARY;
 
-use crate::observed::{self, all, completed, folder, observation, observe, two_servers};
-use crate::samples::{conditions, sample};
+use crate::observed::{self, Reported, all, completed, observation, observe, two_servers};
+use crate::samples::sample;
 use crate::schema;
 
 fn config() -> ConfigDir {
@@ -65,20 +62,6 @@ fn wobble(trial: &Trial) -> f64 {
 }
 
 #[test]
-fn servers_are_compared_at_each_rate_by_what_a_request_costs() {
-    let plan = plan(open(&[1_000, 4_000]));
-    let summary = summary(&plan, |trial| {
-        let cpu_us = if trial.server == "actix" { 10.0 } else { 20.0 };
-        at_rate(trial, cpu_us * wobble(trial), 200.0, 1.0)
-    });
-    assert_eq!((summary.cells.len(), summary.comparisons.len()), (4, 2));
-    for pair in &summary.comparisons {
-        assert!((pair.findings[&Figure::CpuUsPerRequest].ratio.value - 0.5).abs() < 0.01, "{pair:?}");
-    }
-    assert!(summary.cells.iter().all(|cell| cell.marks.is_empty()), "{:?}", summary.cells[0].marks);
-}
-
-#[test]
 fn missed_rates_and_late_tools_are_marked() {
     let plan = plan(open(&[1_000]));
     let marks = |change: fn(&mut Sample)| {
@@ -100,19 +83,21 @@ fn missed_rates_and_late_tools_are_marked() {
     assert_eq!(marks(late), [Mark::SentLate]);
 }
 
+fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Reported {
+    Reported::of(plan, observe(plan, gave))
+}
+
 /// The views of a shipped campaign over trials of which only what `change` makes of them differs.
 fn shown_by(campaign: &str, change: impl Fn(&Trial, &mut Sample)) -> Vec<Shown> {
     let (shipped, _) = config().campaign(campaign).unwrap();
     let mut plan = plan(shipped.open.clone().unwrap());
     plan.campaign.views = shipped.views;
-    let dir = tempfile::tempdir().unwrap();
     let gave = |trial: &Trial| {
         let mut sample = at_rate(trial, 10.0, 200.0, 0.0);
         change(trial, &mut sample);
         sample
     };
-    let folder = reported(&plan, dir.path(), gave).0;
-    Run::load(&folder).unwrap().summary.views
+    reported(&plan, gave).run.summary.views
 }
 
 fn points(shown: &Shown) -> impl Iterator<Item = &Point> {
@@ -172,7 +157,6 @@ fn after_an_overload_p99_is_back_where_it_stays_at_its_old_level() {
 fn a_tool_that_knows_no_due_times_has_figures_from_the_send_alone() {
     let tools = vec![LoadTool::Vegeta, LoadTool::RpcLoad, LoadTool::Bombardier];
     let plan = plan(Open { tools, ..open(&[1_000]) });
-    let dir = tempfile::tempdir().unwrap();
     let gave = |trial: &Trial| {
         let from_send_us = match trial.tool {
             LoadTool::Vegeta => 180.0,
@@ -182,12 +166,7 @@ fn a_tool_that_knows_no_due_times_has_figures_from_the_send_alone() {
         };
         at_rate(trial, 10.0, from_send_us * wobble(trial), 0.0)
     };
-    let seen = reported(&plan, dir.path(), gave).1;
-    let latencies: Vec<Vec<String>> = observed::section(&seen, "Latency")
-        .lines()
-        .filter(|line| line.starts_with("| "))
-        .map(observed::cells)
-        .collect();
+    let latencies = reported(&plan, gave).rows("Latency");
     let place = |name: &str| latencies[0].iter().position(|cell| cell == name).unwrap();
     assert_eq!(latencies.len(), 2 + 6, "two servers by three tools: {latencies:?}");
     for row in &latencies[2..] {
@@ -199,13 +178,6 @@ fn a_tool_that_knows_no_due_times_has_figures_from_the_send_alone() {
     }
 }
 
-/// A results folder of these samples, and its report.
-fn reported(plan: &Plan, results: &Path, gave: impl Fn(&Trial) -> Sample) -> (RunFolder, String) {
-    let folder = folder(results, "open", plan, &conditions("just bench-all rates"), observe(plan, gave));
-    let (_, report) = observed::reported(&folder);
-    (folder, report)
-}
-
 /// The header lines of a report's tables.
 fn headers(report: &str) -> Vec<&str> {
     let lines: Vec<&str> = report.lines().collect();
@@ -213,44 +185,28 @@ fn headers(report: &str) -> Vec<&str> {
 }
 
 #[test]
-fn no_table_of_a_report_mixes_the_two_models() {
-    let dir = tempfile::tempdir().unwrap();
+fn servers_are_compared_at_each_rate_and_no_table_mixes_the_two_models() {
     let plan = plan(open(&[1_000, 4_000]));
-    let (folder, report) =
-        reported(&plan, dir.path(), |trial| at_rate(trial, 10.0 * wobble(trial), 200.0, 1.0));
-    let summary = fs::read_to_string(folder.0.join(SUMMARY)).unwrap();
-    let summary = schema::strictly(&summary);
-    assert_eq!(schema::of_summaries().misfit(&summary), None);
-    let compared = &summary["comparisons"][0];
+    let found = reported(&plan, |trial| {
+        let cpu_us = if trial.server == "actix" { 10.0 } else { 20.0 };
+        at_rate(trial, cpu_us * wobble(trial), 200.0, 1.0)
+    });
+    let summary = &found.run.summary;
+    assert_eq!((summary.cells.len(), summary.comparisons.len()), (4, 2));
+    let halves = |pair: &Comparison| pair.findings[&Figure::CpuUsPerRequest].ratio.value;
+    assert!(summary.comparisons.iter().all(|pair| (halves(pair) - 0.5).abs() < 0.01));
+    assert!(summary.cells.iter().all(|cell| cell.marks.is_empty()), "{:?}", summary.cells[0].marks);
+    let written = schema::strictly(&found.read(SUMMARY));
+    assert_eq!(schema::of_summaries().misfit(&written), None);
+    let compared = &written["comparisons"][0];
     assert!(
         compared["rate"] == 1_000 && compared["findings"]["p99_us"]["ratio"]["value"].is_f64(),
         "{compared}"
     );
-    let headers = headers(&report);
-    assert!(headers.iter().any(|header| header.contains("requested/s")), "{report}");
-    for header in headers {
-        assert!(!header.contains("| connections "), "{header}");
-    }
-    assert!(!report.contains("Latencies are those of a closed loop"), "{report}");
-}
-
-#[test]
-fn every_campaign_is_of_one_model() {
-    for (name, _) in config().files("campaigns").unwrap() {
-        let (campaign, _) = config().campaign(&name).unwrap();
-        let closed =
-            !campaign.connections.is_empty() || campaign.searches_connections() || campaign.duets.is_some();
-        assert!(!(closed && campaign.open.is_some()), "{name}");
-    }
-    let (quick, text) = config().campaign("quick").unwrap();
-    assert!(quick.open.is_none());
-    let dir = tempfile::tempdir().unwrap();
-    fs::create_dir(dir.path().join("campaigns")).unwrap();
-    let mixed = format!("{text}\n[open]\nrates = [100]\nconnections = 8\n");
-    fs::write(dir.path().join("campaigns/mixed.toml"), mixed).unwrap();
-    let refused = ConfigDir(dir.path().to_owned()).campaign("mixed").unwrap_err();
-    let refused = format!("{refused:#}");
-    assert!(refused.contains("field [open]") && refused.contains("closed loops"), "{refused}");
+    let headers = headers(&found.report);
+    assert!(headers.iter().any(|header| header.contains("requested/s")), "{}", found.report);
+    assert!(headers.iter().all(|header| !header.contains("| connections ")), "{headers:?}");
+    assert!(!found.report.contains("Latencies are those of a closed loop"), "{}", found.report);
 }
 
 /// The harness checks answers under load, and another load may run: a server works for all of them.

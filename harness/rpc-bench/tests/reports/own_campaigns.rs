@@ -1,57 +1,34 @@
 //! What stands first in the report of a campaign of a user's own, which names no headline, or a ceiling of its own, or
 //! compares nothing.
 
-use std::os::unix::fs::symlink;
-use std::path::Path;
-
 use bench_analysis::Verdict;
-use bench_measure::run;
-use bench_model::config::ConfigDir;
 use bench_model::figure::Figure;
-use bench_report::{Run, headline};
+use bench_model::plan::Plan;
+use bench_report::headline;
 use bench_system::probe::other_processes::ForeignCpu;
 
-use crate::observed::{cells, folder, observe_planned, reported};
-use crate::samples::{conditions, sample};
+use crate::observed::{Reported, cells, observe_planned, resolved};
+use crate::samples::sample;
 
-/// The first screen of a campaign over getBalance with these lines, in which each connection gives 1,000 requests/s,
-/// and actix takes half of the others' CPU time.
-fn first_screen(lines: &str) -> String {
-    let dir = configured(lines);
-    bench_report::headline(&measured(&ConfigDir(dir.path().to_owned()), dir.path())).unwrap()
+/// A campaign over getBalance with these lines.
+fn campaign(lines: &str) -> Plan {
+    resolved(&include_str!("campaigns/own.toml").replace("LINES", lines))
 }
 
-/// A configuration with such a campaign.
-fn configured(lines: &str) -> tempfile::TempDir {
-    let shipped = ConfigDir::of_repository().0;
-    let dir = tempfile::tempdir().unwrap();
-    for name in ["workloads", "servers.toml"] {
-        symlink(shipped.join(name), dir.path().join(name)).unwrap();
-    }
-    std::fs::create_dir(dir.path().join("campaigns")).unwrap();
-    let campaign = format!(
-        "why = \"a test\"\nworkloads = [\"getBalance\"]\nmax_blocks = 8\nseed = 1\nwarmup_ms = 100\nwindow_ms = \
-         1000\ntimeout_ms = 1000\n{lines}\n\
-         [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n"
-    );
-    std::fs::write(dir.path().join("campaigns/own.toml"), campaign).unwrap();
-    dir
-}
-
-fn measured(config: &ConfigDir, results: &Path) -> Run {
-    part_measured(config, results, "just bench-all own", usize::MAX)
-}
-
-/// A run of which the first trials have been made, at most this number of them.
-fn part_measured(config: &ConfigDir, results: &Path, command: &str, trials: usize) -> Run {
-    let (plan, _) = run::resolve(config, "own").unwrap();
+/// A run of its first trials, at most this number of them, in which each connection gives 1,000 requests/s, and actix
+/// takes half of the others' CPU time.
+fn measured(lines: &str, trials: usize) -> Reported {
+    let plan = campaign(lines);
     let observed = observe_planned(&plan, |trial| {
         let cpu_us =
             if trial.server == "actix" { 10.0 } else { 20.0 } * (1.0 + 0.001 * f64::from(trial.block));
         sample(1_000.0 * f64::from(trial.connections), cpu_us)
     });
-    let observed = observed.into_iter().take(trials);
-    Run::load(&folder(results, "own", &plan, &conditions(command), observed)).unwrap()
+    Reported::of(&plan, observed.into_iter().take(trials))
+}
+
+fn first_screen(lines: &str) -> String {
+    headline(&measured(lines, usize::MAX).run).unwrap()
 }
 
 /// The cells of the row that begins so.
@@ -63,9 +40,7 @@ fn row(screen: &str, begins: &str) -> Vec<String> {
 
 #[test]
 fn a_run_of_which_no_trial_counts_says_so() {
-    let dir = configured("servers = [\"actix\"]\nconnections = [1]\nmax_extra_blocks = 0");
-    let config = ConfigDir(dir.path().to_owned());
-    let (plan, _) = run::resolve(&config, "own").unwrap();
+    let plan = campaign("servers = [\"actix\"]\nconnections = [1]\nmax_extra_blocks = 0");
     let said = |valid: u32| {
         let observed = observe_planned(&plan, |trial| {
             let used_s = if trial.block <= valid { 0.0 } else { 120.0 * f64::from(trial.block) };
@@ -73,8 +48,7 @@ fn a_run_of_which_no_trial_counts_says_so() {
             sample.foreign_cpu = Some(ForeignCpu { used_s, of_s: 1_200.0, limit: 0.03, busiest: None });
             sample
         });
-        let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
-        let run = Run::load(&folder).unwrap();
+        let run = Reported::of(&plan, observed).run;
         assert_eq!(run.shortcomings().unwrap(), Vec::<String>::new(), "its answers were right");
         let (lines, screen) = (run.without_valid_trial().unwrap(), headline(&run).unwrap());
         assert!(lines.iter().all(|line| screen.starts_with(&format!("- **{}", &line[..40]))), "{screen}");
@@ -88,18 +62,17 @@ fn a_run_of_which_no_trial_counts_says_so() {
 
 #[test]
 fn an_incomplete_run_is_resumed_by_its_folder_and_a_gate_of_a_commit_never() {
-    let dir = configured("servers = [\"actix\"]\nconnections = [1, 8]");
-    let config = ConfigDir(dir.path().to_owned());
-    let run = part_measured(&config, dir.path(), "just bench-all own", 1);
-    let folder = dir.path().join("my runs").join(&run.name);
+    let mut run = measured("servers = [\"actix\"]\nconnections = [1, 8]", 1).run;
+    let folder = std::path::Path::new("/my runs").join(&run.name);
     let said = bench_report::headline_in(&run, &folder).unwrap();
     assert!(said.contains(&format!("`cargo rpc-bench run --resume '{}'`", folder.display())), "{said}");
-    let kept = bench_report::headline(&run).unwrap();
+    let kept = headline(&run).unwrap();
     assert!(kept.contains(&format!("`cargo rpc-bench run --resume results/{}`", run.name)), "{kept}");
-    let gate = part_measured(&config, dir.path(), "just gate --base-rev 1a2b3c --minutes 5", 1);
-    let said = bench_report::headline(&gate).unwrap();
-    assert!(said.contains("start again: `just gate --base-rev 1a2b3c --minutes 5`"), "{said}");
-    assert!(said.contains("**Incomplete") && !said.contains("--resume"), "{said}");
+    let gate = "just gate --base-rev 1a2b3c --minutes 5";
+    run.conditions.command = gate.to_owned();
+    let said = headline(&run).unwrap();
+    assert!(said.contains(&format!("start again: `{gate}`")) && said.contains("**Incomplete"), "{said}");
+    assert!(!said.contains("--resume"), "{said}");
 }
 
 #[test]
@@ -141,8 +114,7 @@ fn a_ceiling_that_is_a_server_like_the_others_is_compared_as_they_are() {
 fn a_judged_figure_has_its_verdict_in_the_table_the_chart_and_the_first_screen() {
     let judged = |judge: &str| {
         let lines = "servers = [\"legacy\", \"actix\"]\nbaseline = \"legacy\"\nconnections = [8]";
-        let dir = configured(&format!("{lines}\n{judge}"));
-        let (plan, _) = run::resolve(&ConfigDir(dir.path().to_owned()), "own").unwrap();
+        let plan = campaign(&format!("{lines}\n{judge}"));
         let observed = observe_planned(&plan, |trial| {
             let mut sample = sample(1_000.0, 20.0);
             let slower = if trial.server == "actix" { 1.5 } else { 1.0 };
@@ -150,9 +122,9 @@ fn a_judged_figure_has_its_verdict_in_the_table_the_chart_and_the_first_screen()
             sample.server_peak_memory_bytes = Some(if trial.server == "actix" { 1 << 20 } else { 1 << 22 });
             sample
         });
-        let folder = folder(dir.path(), "own", &plan, &conditions("just bench-all own"), observed);
-        let (run, report) = reported(&folder);
-        (run, report, std::fs::read_to_string(folder.0.join("ratios.svg")).unwrap())
+        let found = Reported::of(&plan, observed);
+        let chart = found.read("ratios.svg");
+        (found.run, found.report, chart)
     };
     let verdict = |report: &str, figure: &str| {
         let rows = report.lines().map(cells).filter(|row| row.len() == 10 && row[2].contains(" / "));

@@ -1,19 +1,15 @@
 //! Campaigns of axes and views, on synthetic samples: a question that no code knows is one file.
 
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use bench_measure::run;
-use bench_model::config::ConfigDir;
 use bench_model::load::Latency;
 use bench_model::observation::Sample;
 use bench_model::plan::{Plan, Trial};
-use bench_model::results::RunFolder;
 use serde_json::Value;
 
-use crate::observed::{cells, folder, observe_planned, reported as reported_of, section};
-use crate::samples::{conditions, sample};
+use crate::observed::{Reported, observe_planned, resolved};
+use crate::samples::sample;
 
 /// The campaign that docs/USING.md shows.
 fn example() -> String {
@@ -56,42 +52,27 @@ fn seen(plan: &Plan, trial: &Trial) -> Sample {
     sample
 }
 
-/// The report, its page, and the summary of a campaign in which every trial was measured.
-fn reported(text: &str) -> (String, String, Value) {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = measured(dir.path(), text);
-    let (_, report) = reported_of(&folder);
-    let read = |file: &str| std::fs::read_to_string(folder.0.join(file)).unwrap();
-    (report, read("report.html"), serde_json::from_str(&read("summary.json")).unwrap())
-}
-
-/// The folder of such a run.
-fn measured(dir: &Path, text: &str) -> RunFolder {
-    measured_as(dir, text, seen)
+/// The report of a campaign in which every trial was measured.
+fn reported(text: &str) -> Reported {
+    reported_as(text, seen)
 }
 
 /// The same with samples of a test's own.
-fn measured_as(dir: &Path, text: &str, of: impl Fn(&Plan, &Trial) -> Sample) -> RunFolder {
-    let shipped = &ConfigDir::of_repository().0;
-    for name in ["workloads", "servers.toml"] {
-        symlink(shipped.join(name), dir.join(name)).unwrap();
-    }
-    std::fs::create_dir(dir.join("campaigns")).unwrap();
-    std::fs::write(dir.join("campaigns/own.toml"), text).unwrap();
-    let (plan, _) = run::resolve(&ConfigDir(dir.to_owned()), "own").unwrap();
-    let observed = observe_planned(&plan, |trial| of(&plan, trial));
-    folder(dir, "own", &plan, &conditions("just bench-all own"), observed)
+fn reported_as(text: &str, of: impl Fn(&Plan, &Trial) -> Sample) -> Reported {
+    let plan = resolved(text);
+    Reported::of(&plan, observe_planned(&plan, |trial| of(&plan, trial)))
 }
 
-/// The rows of a section's tables.
-fn rows(report: &str, heading: &str) -> Vec<Vec<String>> {
-    section(report, heading).lines().filter(|line| line.starts_with("| ")).map(cells).collect()
+/// The campaign's axes with this view.
+fn with_view(view: &str) -> String {
+    axes().replace("[environment]", &format!("{view}[environment]"))
 }
 
 #[test]
 fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
-    let (report, page, summary) = reported(&example());
-    let cost = rows(&report, "What a call costs in a batch");
+    let found = reported(&example());
+    let report = &found.report;
+    let cost = found.rows("What a call costs in a batch");
     assert_eq!(cost[0][1..6], ["transport", "server", "batch", "CPU per call", "over one call in a message"]);
     // Two servers over two transports with three lengths, but for one.
     assert_eq!(cost.len() - 2, 11);
@@ -100,7 +81,7 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
     assert_eq!((long[5].as_str(), long[7].as_str()), ("0.10 [0.10, 0.10]", "33.56 [33.56, 33.56]"));
     assert!(cost.iter().all(|row| (row[3] == "one call in a message") == (row[5] == "-")), "{cost:?}");
 
-    let lines = rows(&report, "Latency of a batch");
+    let lines = found.rows("Latency of a batch");
     let line = lines
         .iter()
         .find(|row| row[1..3] == ["jsonrpc-core", "over HTTP"] && row[3].starts_with("490"))
@@ -109,7 +90,7 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
     let of_two = lines.iter().filter(|row| row[1..3] == ["jsonrpsee", "over WebSocket"]);
     assert_eq!(of_two.count(), 2, "two points, and no line through them");
 
-    let allowed = rows(&report, "Rate against arithmetic");
+    let allowed = found.rows("Rate against arithmetic");
     assert!(allowed[2..].iter().all(|row| row[6] == "80 %"), "{allowed:?}");
 
     let headline = report.split("## Headline").nth(1).unwrap().split("\n## ").next().unwrap();
@@ -126,8 +107,10 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
     for number in 1..=3 {
         assert!(report.contains(&format!("](view-{number}.svg)")), "{number}");
     }
+    let page = found.read("report.html");
     let curves = page.split("id=\"curves\"").nth(1).unwrap_or_else(|| panic!("no tab of curves"));
     assert!(curves.contains("What a call costs in a batch"), "the view is in the tab of curves");
+    let summary: Value = serde_json::from_str(&found.read("summary.json")).unwrap();
     let points = summary.pointer("/views/0/panels/0/series/0/points").unwrap().as_array().unwrap();
     assert_eq!((points.len(), points[1]["x"].as_f64()), (3, Some(10.0)));
 }
@@ -136,8 +119,8 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
 fn a_grid_has_a_column_for_each_value_of_x() {
     let view =
         "[[view]]\ntitle = \"By batch\"\nfigure = [\"p50_us\", \"p99_us\"]\nx = \"batch\"\ngrid = true\n";
-    let (report, ..) = reported(&axes().replace("[environment]", &format!("{view}[environment]")));
-    let grid = rows(&report, "By batch");
+    let found = reported(&with_view(view));
+    let grid = found.rows("By batch");
     let values = ["one call in a message", "batches of 10", "batches of 100"];
     assert_eq!(grid[0][1..7], [&["transport", "server", "figure"][..], &values].concat());
     // Two figures of two servers over two transports.
@@ -149,22 +132,14 @@ fn a_grid_has_a_column_for_each_value_of_x() {
     assert!(slow[0].starts_with("1.00 ms") && slow[2].starts_with("2.98 ms"), "{slow:?}");
     assert_eq!(of("over WebSocket", "jsonrpsee", "p50")[2], "-", "it was left out");
     let over = view.replace("grid = true", "grid = true\nover = { batch = 1 }");
-    let (report, ..) = reported(&axes().replace("[environment]", &format!("{over}[environment]")));
-    let ratios = rows(&report, "By batch");
+    let found = reported(&with_view(&over));
+    let ratios = found.rows("By batch");
     assert!(ratios.iter().any(|row| row[4] == "-" && row[6].starts_with("2.98 [")), "{ratios:?}");
-    assert!(report.contains(", 3 failed |"), "{report}");
+    assert!(found.report.contains(", 3 failed |"), "{}", found.report);
 }
 
 #[test]
 fn claims_are_counted_by_what_is_planted() {
-    let view = "[[view]]\ntitle = \"Claims\"\nfigure = \"cpu_us_per_request\"\nx = \"threads\"\nover = { threads = 1 }\n\
-                planted = { \"2 workers\" = \"same\", \"3 workers\" = \"less\", \"4 workers\" = \"more\" }\n";
-    let text = example().split("[axes]").next().unwrap().to_owned()
-        + "[axes]\nserver = [\"legacy\", \"jsonrpsee\"]\nworkload = [\"getBalance\"]\nconnections = [8]\nthreads = [1, 2, 3, 4]\n"
-        + view
-        + "[environment]"
-        + example().split_once("[environment]").unwrap().1;
-    let dir = tempfile::tempdir().unwrap();
     let of = |plan: &Plan, trial: &Trial| {
         let threads = plan.environment_of(plan.server(&trial.server).unwrap()).threads;
         // Each block differs a little, in its own way for each number of threads; with three, jsonrpsee takes more.
@@ -178,9 +153,8 @@ fn claims_are_counted_by_what_is_planted() {
         };
         sample(10_000.0, 10.0 * times)
     };
-    let folder = measured_as(dir.path(), &text, of);
-    let (_, report) = reported_of(&folder);
-    let claims = &rows(&report, "Claims")[..5];
+    let found = reported_as(include_str!("campaigns/claims.toml"), of);
+    let claims = &found.rows("Claims")[..5];
     assert_eq!(claims[2][1..], ["2 workers", "the same", "2", "0", "0", "0", ""]);
     assert_eq!(claims[3][1..], ["3 workers", "less", "2", "1", "1", "1", ""]);
     assert_eq!(claims[4][1..], ["4 workers", "more", "2", "2", "0", "0", ""]);
@@ -188,27 +162,13 @@ fn claims_are_counted_by_what_is_planted() {
         "Without a difference: 0 of 2 comparisons claimed one.",
         "With a difference: 3 of 4 comparisons showed it, and 1 claimed the opposite.",
     ] {
-        assert!(report.contains(said), "{said}: {report}");
+        assert!(found.report.contains(said), "{said}: {}", found.report);
     }
 }
 
 #[test]
 fn a_view_of_duets_pairs_each_server_with_the_one_that_it_is_over() {
-    let view = |title: &str, of: &str, over: &str| {
-        format!(
-            "[[view]]\ntitle = \"{title}\"\nfigure = \"cpu_us_per_request\"\nx = \"workload\"\nonly = {{ server = \
-             [\"{of}\"] }}\nover = {{ server = \"{over}\" }}\n"
-        )
-    };
-    let text = "why = \"Steps.\"\ntool = \"rpc-load\"\nmax_blocks = 8\nseed = 1\nwarmup_ms = 300\nwindow_ms = 1000\n\
-                timeout_ms = 2000\nservers = [\"legacy\", \"axum\", \"actix\"]\nworkloads = [\"getBalance\"]\nconnections = [8]\n\
-                comparisons = [[\"axum\", \"legacy\"], [\"actix\", \"axum\"]]\n"
-        .to_owned()
-        + &view("First step", "axum", "legacy")
-        + &view("Second step", "actix", "axum")
-        + "[environment]\ntuning = \"equal\"\nplacement = \"duet\"\naccounts = 100000\nslots = 1500\nledger_seed = 1\n";
-    let dir = tempfile::tempdir().unwrap();
-    let folder = measured_as(dir.path(), &text, |_, trial| {
+    let found = reported_as(include_str!("campaigns/steps.toml"), |_, trial| {
         let us = match trial.server.as_str() {
             "legacy" => 10.0,
             // Beside actix everything takes longer.
@@ -218,8 +178,7 @@ fn a_view_of_duets_pairs_each_server_with_the_one_that_it_is_over() {
         };
         sample(10_000.0, us * (1.0 + 0.001 * f64::from(trial.block)))
     });
-    let (_, report) = reported_of(&folder);
-    let ratio = |title: &str| rows(&report, title)[2][4].clone();
+    let ratio = |title: &str| found.rows(title)[2][4].clone();
     assert_eq!(
         (ratio("First step").as_str(), ratio("Second step").as_str()),
         ("0.800 [0.800, 0.800]", "0.25 [0.25, 0.25]")
@@ -227,10 +186,17 @@ fn a_view_of_duets_pairs_each_server_with_the_one_that_it_is_over() {
 }
 
 #[test]
-fn a_run_is_shown_by_other_views_without_another_measurement() {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = measured(dir.path(), &axes());
-    let file = dir.path().join("mine.toml");
+fn a_run_is_shown_by_usual_views_and_by_others_without_another_measurement() {
+    let found = reported(&axes());
+    for heading in ["Rate by batch", "CPU time by batch", "Latency by batch"] {
+        assert_eq!(
+            found.rows(heading).len() - 2,
+            11,
+            "{heading}: without views there are some along the longest axis"
+        );
+    }
+    let folder = &found.folder;
+    let file = folder.0.with_file_name("mine.toml");
     let view = "[[view]]\ntitle = \"Only batches\"\nfigure = \"p50_us\"\nx = \"batch\"\n";
     let shown = |text: &str| {
         std::fs::write(&file, text).unwrap();
@@ -241,7 +207,7 @@ fn a_run_is_shown_by_other_views_without_another_measurement() {
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     assert_eq!(shown(view).0, Some(0));
-    let report = || std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let report = || found.read("report.md");
     assert!(report().contains("## Only batches") && !report().contains("## Latency by batch"));
     for (text, named) in [
         ("", "missing field `view`"),
@@ -253,14 +219,6 @@ fn a_run_is_shown_by_other_views_without_another_measurement() {
         assert!(said.contains(named) && said.contains("mine.toml"), "{said}");
     }
     // What was wrong changed nothing, and the folder alone gives the report again.
-    bench_report::write(&folder).unwrap();
+    bench_report::write(folder).unwrap();
     assert!(report().contains("## Only batches"));
-}
-
-#[test]
-fn axes_without_views_have_views_along_the_longest_one() {
-    let (report, ..) = reported(&axes());
-    for heading in ["Rate by batch", "CPU time by batch", "Latency by batch"] {
-        assert_eq!(rows(&report, heading).len() - 2, 11, "{heading}");
-    }
 }
