@@ -17,49 +17,11 @@ use serde_json::Value;
 use crate::{git, root};
 
 /// A server that takes a method and does some work for it.
-const SERVER: &str = r#"#!/usr/bin/env python3
-import asyncio, json, sys
+const SERVER: &str = include_str!("action/server.py");
 
-WORK = 200
+const ENTRY: &str = include_str!("action/servers.toml");
 
-async def serve(reader, writer):
-    try:
-        while True:
-            head = await reader.readuntil(b"\r\n\r\n")
-            lines = head.lower().split(b"\r\n")
-            length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:"))
-            call = json.loads(await reader.readexactly(length))
-            sum(range(WORK))
-            answer = json.dumps({"jsonrpc": "2.0", "result": "pong", "id": call["id"]}).encode()
-            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(answer)
-            writer.write(head + answer)
-            await writer.drain()
-    except (asyncio.IncompleteReadError, ConnectionError):
-        pass
-    finally:
-        writer.close()
-
-async def main():
-    host, port = sys.argv[1].split(":")
-    server = await asyncio.start_server(serve, host, int(port), backlog=1024)
-    print(json.dumps({"addr": "%s:%d" % server.sockets[0].getsockname()}), flush=True)
-    await server.serve_forever()
-
-asyncio.run(main())
-"#;
-
-const ENTRY: &str = r#"[[server]]
-name = "mine"
-title = "a server in Python"
-program = "python3"
-args = ["server.py", "{listen}"]
-ready = { line = { addr = "/addr" } }
-"#;
-
-const WORKLOAD: &str = r#"body = '{"jsonrpc":"2.0","method":"ping","id":1}'
-expected = { answer = '{"jsonrpc":"2.0","result":"pong","id":1}' }
-why = "The shortest call."
-"#;
+const WORKLOAD: &str = include_str!("action/ping.toml");
 
 /// The action; `None`, which it says, where nothing here reads YAML.
 fn action() -> Option<Value> {

@@ -71,6 +71,17 @@ fn context(ignore: &str) -> Vec<String> {
     listed.lines().filter(|path| is_sent(path)).map(str::to_owned).collect()
 }
 
+/// Copies the files of a build's context, and gives their names.
+fn copy_context(ignore: &str, to: &Path) -> Vec<String> {
+    let files = context(ignore);
+    for path in &files {
+        let to = to.join(path);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(root().join(path), to).unwrap();
+    }
+    files
+}
+
 #[test]
 fn the_containerfiles_pass_hadolint() {
     let files = ["Containerfile", "Containerfile.harness"].map(|name| root().join("containers").join(name));
@@ -86,13 +97,8 @@ fn the_containerfiles_pass_hadolint() {
 #[test]
 fn the_context_of_the_harness_has_what_it_reads() {
     let dir = tempfile::tempdir().unwrap();
-    let context = context("containers/Containerfile.harness.dockerignore");
+    let context = copy_context("containers/Containerfile.harness.dockerignore", dir.path());
     assert!(context.iter().all(|path| !path.starts_with("results/") && !path.contains("/oracle/")));
-    for path in &context {
-        let to = dir.path().join(path);
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(root().join(path), to).unwrap();
-    }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut metadata = Command::new(cargo);
     metadata.args(["metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"]);
@@ -183,11 +189,7 @@ fn started(stage: &str, out: &Path, changed: &[(&str, &str)]) -> (Started, Value
 fn the_stages_build_outside_a_container_what_the_images_start() {
     let dir = tempfile::tempdir().unwrap();
     let sources = dir.path().join("source");
-    for path in context(".dockerignore") {
-        let to = sources.join(&path);
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(root().join(&path), to).unwrap();
-    }
+    copy_context(".dockerignore", &sources);
     // Its user must reach the programs.
     fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let [server, gateway] = ["server-actix", "server-gateway"].map(|package| {
