@@ -35,7 +35,7 @@ _both first other:
     cat "$shown_later"
     exit $((first > other ? first : other))
 
-# Run a campaign of bench-scripts/campaigns and write its report: just bench-all (quick), just bench-all threshold (--target URL: on a server that runs already; --hosts POOL: from several load hosts)
+# Run a campaign of bench-scripts/campaigns and write its report: just bench-all (quick), just bench-all threshold (--hosts POOL: from several load hosts)
 [no-exit-message]
 bench-all campaign="quick" *options:
     @{{bench}} run {{campaign}} {{options}}
@@ -105,12 +105,6 @@ pack +runs:
 [no-exit-message]
 serve name *options:
     @{{bench}} serve {{name}} --workload getBalance {{options}}
-
-# One plain bombardier run against a fresh server: just bombard actix getBlocks 500
-[group('by hand')]
-[no-exit-message]
-bombard name method connections *options:
-    @{{bench}} bombard {{name}} {{method}} {{connections}} {{options}}
 
 # Watch runs live: starts Prometheus (and node_exporter and Grafana where installed) and says where; then, elsewhere: just bench-all smoke --prometheus 127.0.0.1:0
 [group('by hand')]
@@ -243,5 +237,5 @@ check-moves:
 smoke:
     {{cargo}} build --quiet --workspace --bins --example minimal-actix
     rm -rf target/smoke
-    target/debug/rpc-bench --results target/smoke run smoke --profile dev --no-build
+    target/debug/rpc-bench --results target/smoke run smoke --built dev
     target/debug/rpc-bench --results target/smoke check

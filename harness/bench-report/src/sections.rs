@@ -146,6 +146,5 @@ fn alone(run: &Run) -> Option<Value> {
         has_cpu => cells.iter().any(|cell| cell.figure(Figure::CpuUsPerRequest).is_some()),
         has_trials => cells.iter().any(|cell| cell.completed > 0),
         most => context! { connections => most.connections, seconds => most.seconds },
-        own_answers => joined(&at.own_answers, " and "),
     })
 }

@@ -72,8 +72,6 @@ enum Verb {
     Gate(commands::gate::Args),
     /// Start one server in the foreground and print a curl and a bombardier line for it.
     Serve(commands::serve::Args),
-    /// One plain bombardier run against a fresh server, with bombardier's own output.
-    Bombard(commands::bombard::Args),
     /// Say what of this machine would spoil a measurement, and what to do.
     Doctor,
     /// Send load by hand, as campaigns with rpc-load do: load-generator/README.md.
@@ -120,7 +118,6 @@ fn carry_out(cli: Cli) -> Result<ExitCode> {
         Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),
         Verb::Gate(args) => commands::gate::against_commit(&config, &cli.results, &args)?,
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
-        Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
         Verb::Doctor => commands::doctor::doctor(&config)?.into(),
         // It ends with codes of its own.
         Verb::Load(options) => return Ok(load_generator::cli::carry_out(&options)),

@@ -4,11 +4,13 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Bench, Truths, begin_inside};
+use super::begin_folder;
+use super::stage::{Question, Stage};
 use bench_analysis::ceilings::{Ceiling, ceilings, holds};
 use bench_model::config::{Campaign, Open};
 use bench_model::load::toolchain::Tools;
 use bench_model::load::{Capability, LoadTool};
+use bench_model::observation::Observation;
 use bench_model::plan::{self, Plan, Trial};
 use bench_model::results::{CEILINGS, RunFolder};
 use bench_system::interrupt::Interrupt;
@@ -44,8 +46,8 @@ pub(super) fn with_rates(
         return Ok(Plan { rates: levels, trials, ..plan.clone() });
     }
     let tried = on_ceiling(plan)?;
-    let inner = begin_inside(folder, CEILINGS, &tried, tools, command)?;
-    let truths = Truths::of(&tried)?;
+    let inner = RunFolder::create_inside(folder, CEILINGS)?;
+    begin_folder(&inner, &tried, "", tools, command)?;
     let any = open.tools.is_empty();
     let mut rates = open.rates.clone();
     rates.sort_unstable();
@@ -56,13 +58,8 @@ pub(super) fn with_rates(
             continue;
         }
         tools.need(tool)?;
-        let bench = Bench { folder: &inner, plan: &tried, tools, truths: &truths, interrupt };
-        // Rising, until it holds one no more.
-        for &rate in &rates {
-            if !try_rate(&bench, tool, rate)? {
-                break;
-            }
-        }
+        let stage = Stage { folder: inner.clone(), plan: tried.clone(), tools, interrupt };
+        stage.answer(&mut Rising { campaign: &tried.campaign, tool, rates: &rates })?;
     }
     let found = ceilings(&inner.observations()?);
     found.iter().for_each(say);
@@ -116,27 +113,33 @@ fn on_ceiling(plan: &Plan) -> Result<Plan> {
     Ok(plan.part(vec![plan.server(name)?.clone()], campaign))
 }
 
-/// Lets a tool send a rate in one window, and in another where it did not hold it: what else the machine did may have
-/// been the reason. Whether it held it.
-fn try_rate(bench: &Bench<'_>, tool: LoadTool, rate: u32) -> Result<bool> {
-    let campaign = &bench.plan.campaign;
-    let open = campaign.open.as_ref().context("a campaign without [open]")?;
-    for window in 1..=WINDOWS {
+/// Rising rates of a tool, until it holds one no more.
+struct Rising<'a> {
+    campaign: &'a Campaign,
+    tool: LoadTool,
+    rates: &'a [u32],
+}
+
+impl Question for Rising<'_> {
+    fn next(&mut self, observations: &[Observation]) -> Result<Vec<Trial>> {
+        let Self { campaign, tool, rates } = *self;
+        let tried = |rate: u32| {
+            let is_of = move |of: &&Observation| (of.trial.tool, of.trial.rate) == (tool, Some(rate));
+            observations.iter().filter(is_of)
+        };
+        let held = |of: &Observation| of.outcome.sample().is_some_and(|sample| holds(&sample.load));
+        let Some(&rate) = rates.iter().find(|rate| !tried(**rate).any(held)) else { return Ok(Vec::new()) };
+        let block = tried(rate).count() as u32 + 1;
         let trial = Trial {
-            number: bench.folder.observations()?.len() as u32 + 1,
-            block: window,
+            number: observations.len() as u32 + 1,
+            block,
             server: campaign.servers[0].clone(),
             workload: campaign.workloads[0].clone(),
-            connections: open.connections,
+            connections: campaign.open.as_ref().map_or(0, |open| open.connections),
             rate: Some(rate),
             tool,
             ..Trial::default()
         };
-        let observation = bench.run(&trial)?;
-        bench.folder.append(&observation)?;
-        if observation.outcome.sample().is_some_and(|sample| holds(&sample.load)) {
-            return Ok(true);
-        }
+        Ok(if block <= WINDOWS { vec![trial] } else { Vec::new() })
     }
-    Ok(false)
 }

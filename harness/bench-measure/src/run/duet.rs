@@ -42,7 +42,7 @@ impl Side {
 
 impl Bench<'_> {
     /// Trials that are run at the same time: in a duet the two of a block, otherwise each by itself.
-    pub fn groups<'t, 'p>(&self, trials: &'t [&'p Trial]) -> impl Iterator<Item = &'t [&'p Trial]> {
+    pub fn groups<'t>(&self, trials: &'t [Trial]) -> impl Iterator<Item = &'t [Trial]> {
         let is_duet = self.plan.campaign.environment.placement == Placement::Duet;
         trials.chunk_by(move |a, b| {
             let is_other = |a: &Trial, b: &Trial| a.beside.as_ref().is_none_or(|other| *other == b.server);
@@ -57,13 +57,13 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// Only what ends the run: an interrupt, or a results folder that takes no more.
-    pub fn run_group(&self, group: &[&Trial]) -> Result<Vec<Observation>> {
+    pub fn run_group(&self, group: &[Trial]) -> Result<Vec<Observation>> {
         match group {
             [one, other] => Ok(self.run_duet([one, other])?.into()),
             [lone] if self.plan.campaign.environment.placement == Placement::Duet => {
                 // The other one was kept and this one was not, when a run was cut off between the two.
                 let reason = "the run was cut off when the paired trial had been kept".to_owned();
-                let (trial, started_at) = ((*lone).clone(), super::now());
+                let (trial, started_at) = (lone.clone(), super::now());
                 let outcome = Outcome::Invalid { reason };
                 Ok(vec![Observation { trial, started_at, took_s: 0.0, outcome }])
             }

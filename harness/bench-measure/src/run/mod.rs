@@ -9,10 +9,9 @@ pub mod one_call;
 mod progress;
 mod remedies;
 pub mod requirements;
-pub mod running_server;
 mod search;
 mod stage;
-mod terminal_view;
+mod sweep;
 mod trial;
 mod true_answers;
 
@@ -42,20 +41,12 @@ pub use true_answers::{Truths, truth_of};
 /// Connections take one file each in the server; this many more are the server's own, and the harness's.
 const SPARE_FILES: u64 = 100;
 
-/// Resolves a campaign: its servers and workloads, its true answers, and the loads that this machine can carry. Gives
-/// its text as well.
+/// Resolves a campaign, with what is said in place of its own fields: its servers and workloads, its true answers, and
+/// the loads that this machine can carry. Gives its text as well.
 ///
 /// # Errors
 /// One line: what does not fit together, or what this machine lacks.
-pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
-    resolve_with(config, name, &Instead::default())
-}
-
-/// The same with what is said in place of the campaign's own fields.
-///
-/// # Errors
-/// One line: where, and what is wrong.
-pub fn resolve_with(config: &ConfigDir, name: &str, instead: &Instead) -> Result<(Plan, String)> {
+pub fn resolve(config: &ConfigDir, name: &str, instead: &Instead) -> Result<(Plan, String)> {
     let (campaign, text) = config.campaign_with(name, instead)?;
     // A ceiling that is no server of the campaign shows what the load tool can send, and is not measured.
     let ceiling = campaign.ceiling.iter().filter(|ceiling| !campaign.servers.contains(ceiling));
@@ -227,13 +218,6 @@ pub fn resume(folder: &RunFolder) -> Result<()> {
 
 fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-/// Starts the folder of a part of a run, inside the run's.
-fn begin_inside(run: &RunFolder, name: &str, plan: &Plan, tools: &Tools, command: &str) -> Result<RunFolder> {
-    let folder = RunFolder::create_inside(run, name)?;
-    begin_folder(&folder, plan, "", tools, command)?;
-    Ok(folder)
 }
 
 /// Runs what is left of a run, in folders inside it where it has parts: its duets, which say the most in the least

@@ -1,17 +1,17 @@
-//! What a person sees while a campaign runs: each trial's result, and in a terminal a view of what runs, what is next,
-//! every ratio so far and the time left.
+//! What a person sees while a campaign runs: each trial's result, where the comparisons stand after each block, and the
+//! time left.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::terminal_view::View;
 use crate::watch;
 use bench_analysis::{Comparison, Comparisons, Finding, Observed, Verdict, invalid_reason};
 use bench_model::config::{Campaign, Placement};
 use bench_model::figure::Figure;
-use bench_model::load::{Latency, at};
+use bench_model::load::Latency;
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{self, Plan, Trial};
+use bench_system::note;
 use bench_system::readable_numbers::bytes;
 
 /// Seconds that a trial takes beyond its warm-up and window, assumed until some have run: start, checks and end.
@@ -24,66 +24,41 @@ pub struct Progress<'a> {
     left: usize,
     /// Trials that are done, and those up to the next interim analysis.
     known: usize,
-    /// Whether an interim analysis comes after these.
-    is_interim: bool,
-    /// Those that have not begun.
-    upcoming: VecDeque<&'a Trial>,
     done_here: u32,
     run_again: u32,
     began: Instant,
-    /// Where it is shown.
-    pub(super) view: View,
 }
 
 impl<'a> Progress<'a> {
     /// Of a plan of which nothing has run yet.
     pub fn new(plan: &'a Plan) -> Self {
-        Self {
-            plan,
-            total: plan::planned(&plan.campaign, &plan.trials),
-            left: 0,
-            known: 0,
-            is_interim: false,
-            upcoming: VecDeque::new(),
-            done_here: 0,
-            run_again: 0,
-            began: Instant::now(),
-            view: View::new(),
-        }
+        let total = plan::planned(&plan.campaign, &plan.trials);
+        Self { plan, total, left: 0, known: 0, done_here: 0, run_again: 0, began: Instant::now() }
     }
 
     /// The trials up to the next interim analysis begin; `run_again` lost blocks are run again so far.
-    pub fn stage(&mut self, needed: &[&'a Trial], observations: &[Observation], run_again: u32) {
+    pub fn stage(&mut self, needed: usize, done: usize, run_again: u32) {
         let Campaign { name, precision, max_minutes, .. } = &self.plan.campaign;
-        let done = observations.len();
-        self.left = needed.len();
-        self.known = done + needed.len();
-        self.upcoming = needed.iter().copied().collect();
+        (self.left, self.known) = (needed, done + needed);
         if run_again > self.run_again {
             let blocks = match run_again - self.run_again {
                 1 => "1 block was lost and is".to_owned(),
                 lost => format!("{lost} blocks were lost and are"),
             };
-            self.view.line(&format!("{name}: {blocks} run again"));
+            note!("{name}: {blocks} run again");
             self.run_again = run_again;
         }
-        let (needed, time) = (needed.len(), minutes(self.trial_s() * needed.len() as f64));
-        let most = self.total.saturating_sub(done);
-        self.is_interim = precision.is_some() && needed < most;
-        self.view.line(&if self.is_interim {
+        let (time, most) = (self.time_left(), self.total.saturating_sub(done));
+        if precision.is_some() && needed < most {
             let most = match max_minutes {
                 Some(minutes) => format!("{minutes} min"),
                 None => format!("{most} trials"),
             };
-            format!("{name}: {needed} trials to the next interim analysis, {time}; at most {most} in all")
+            note!("{name}: {needed} trials to the next interim analysis, {time}; at most {most} in all");
         } else {
-            format!("{name}: {needed} of {} trials to run, {time}", self.total)
-        });
-        self.watch_progress();
-        if self.view.is_shown() {
-            self.show_ratios(&self.compared(observations));
-            self.show_done();
+            note!("{name}: {needed} of {} trials to run, {time}", self.total);
         }
+        self.watch_progress();
     }
 
     fn watch_progress(&self) {
@@ -98,19 +73,6 @@ impl<'a> Progress<'a> {
             return (warmup_ms + window_ms) as f64 / 1e3 + GUESSED_OVERHEAD_S;
         }
         self.began.elapsed().as_secs_f64() / f64::from(self.done_here)
-    }
-
-    /// A trial begins.
-    pub fn begin(&mut self, trial: &Trial) {
-        self.upcoming.retain(|other| other.number != trial.number);
-        let next = match self.upcoming.front() {
-            Some(next) => words(next),
-            None if self.is_interim => "an interim analysis".to_owned(),
-            None => format!("the end of {}", self.plan.campaign.name),
-        };
-        watch::trial_begins(|| load(trial));
-        self.view.running.set_message(format!("block {}: {}", trial.block, words(trial)));
-        self.view.next.set_message(next);
     }
 
     /// A trial has ended.
@@ -129,8 +91,7 @@ impl<'a> Progress<'a> {
         self.left -= 1;
         watch::trial_ended(|| load(&observation.trial), observation.outcome.sample().map(figures));
         self.watch_progress();
-        self.view.line(&format!("{head}  {gave}  {} left", self.time_left()));
-        self.show_done();
+        note!("{head}  {gave}  {} left", self.time_left());
     }
 
     /// What the trials up to the next interim analysis take.
@@ -138,31 +99,14 @@ impl<'a> Progress<'a> {
         minutes(self.trial_s() * self.left as f64)
     }
 
-    fn show_done(&self) {
-        let to = if self.is_interim { "to the next analysis" } else { "left" };
-        self.view.show_done(self.known - self.left, self.known, format!("{} {to}", self.time_left()));
-    }
-
     /// A block has ended: where the comparisons stand.
-    pub fn block_ended(&mut self, observations: &[Observation]) {
-        let campaign = &self.plan.campaign;
-        let compared = self.compared(observations);
-        if self.view.is_shown() {
-            self.show_ratios(&compared);
-        } else if let Some(line) = line(campaign.environment.placement, &compared) {
-            self.view.line(&format!("{}: {line}", campaign.name));
-        }
-    }
-
-    fn compared(&self, observations: &[Observation]) -> Vec<Comparison> {
+    pub fn block_ended(&self, observations: &[Observation]) {
         let Plan { campaign, trials, .. } = self.plan;
         let observed = Observed::new(observations);
-        Comparisons::new(campaign, &self.plan.levels(), trials, &observed).comparisons()
-    }
-
-    fn show_ratios(&mut self, compared: &[Comparison]) {
-        let placement = self.plan.campaign.environment.placement;
-        self.view.show_ratios(rows(placement, compared));
+        let compared = Comparisons::new(campaign, &self.plan.levels(), trials, &observed).comparisons();
+        if let Some(line) = line(campaign.environment.placement, &compared) {
+            note!("{}: {line}", campaign.name);
+        }
     }
 
     fn head(&self, trial: &Trial) -> String {
@@ -180,6 +124,11 @@ impl<'a> Progress<'a> {
             column = unit.len(),
         )
     }
+}
+
+/// A trial begins.
+pub fn begin(trial: &Trial) {
+    watch::trial_begins(|| load(trial));
 }
 
 /// What a trial gave, which may have held connections and sent nothing.
@@ -218,12 +167,6 @@ fn figures(sample: &Sample) -> watch::Figures {
     }
 }
 
-/// A trial in a few words: `actix, getBalance at 125`; in a duet with the other server.
-fn words(trial: &Trial) -> String {
-    let other = trial.beside.as_ref().map_or_else(String::new, |other| format!(" and {other}"));
-    format!("{}{other}, {}", trial.server, at(&trial.workload, trial.level()))
-}
-
 /// A duration as a person says it.
 fn minutes(seconds: f64) -> String {
     match seconds.round() as u64 {
@@ -238,11 +181,11 @@ fn minutes(seconds: f64) -> String {
 /// Ratios are those of all blocks so far. A verdict stands only where an interim analysis gave it: what is not decided
 /// is open.
 fn line(placement: Placement, comparisons: &[Comparison]) -> Option<String> {
-    let (figure, ..) = found(placement, comparisons.first()?)?;
+    let (figure, _) = found(placement, comparisons.first()?)?;
     let over = &comparisons.first()?.over;
     let mut by_workload: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for pair in comparisons {
-        let Some((_, finding, _)) = found(placement, pair) else { continue };
+        let Some((_, finding)) = found(placement, pair) else { continue };
         let base = if pair.over == *over { String::new() } else { format!(" over {}", pair.over) };
         let part = format!("{}{base} {:.2} {}", pair.server, finding.ratio.value, decided(finding));
         by_workload.entry(&pair.workload).or_default().push(part);
@@ -251,43 +194,11 @@ fn line(placement: Placement, comparisons: &[Comparison]) -> Option<String> {
     Some(format!("{figure} over {over}: {}", parts.collect::<Vec<_>>().join("; ")))
 }
 
-/// A heading for each request, load and server that others are compared with, and below it a row for each of the
-/// others: its ratio, and the interval and verdict of the last interim analysis, or before the first one the range over
-/// blocks.
-fn rows(placement: Placement, comparisons: &[Comparison]) -> Vec<String> {
-    let width = comparisons.iter().map(|pair| pair.server.len()).max().unwrap_or(0);
-    let mut rows = Vec::new();
-    let mut last_heading = String::new();
-    for pair in comparisons {
-        let Some((figure, finding, blocks)) = found(placement, pair) else { continue };
-        let heading = format!("{}: {figure} over {}", at(&pair.workload, pair.level), pair.over);
-        if heading != last_heading {
-            rows.push(heading.clone());
-            last_heading = heading;
-        }
-        let (ratio, verdict, count) = (finding.ratio.value, decided(finding), finding.blocks);
-        let so_far = match (finding.ratio.interval, count) {
-            (Some((low, high)), _) => {
-                format!("{ratio:.2} [{low:.2}, {high:.2}] {verdict} after {count} blocks")
-            }
-            (None, ..2) => format!("{ratio:.2} {verdict} after {count} block"),
-            (None, _) => {
-                let low = blocks.iter().copied().fold(ratio, f64::min);
-                let high = blocks.iter().copied().fold(ratio, f64::max);
-                format!("{ratio:.2} {verdict}, {low:.2} to {high:.2} in {count} blocks")
-            }
-        };
-        rows.push(format!("  {:<width$} {so_far}", pair.server));
-    }
-    rows
-}
-
-/// The first figure of a pair that is judged and compares the two: its name, what is known of it, and the ratio of each
-/// block.
-fn found(placement: Placement, pair: &Comparison) -> Option<(&'static str, &Finding, &[f64])> {
+/// The first figure of a pair that is judged and compares the two: its name, and what is known of it.
+fn found(placement: Placement, pair: &Comparison) -> Option<(&'static str, &Finding)> {
     let shown = pair.shown(placement);
     let (figure, finding) = shown.into_iter().find(|(figure, _)| pair.block_ratios.contains_key(figure))?;
-    Some((figure.described().0, finding, &pair.block_ratios[&figure]))
+    Some((figure.described().0, finding))
 }
 
 fn decided(finding: &Finding) -> &'static str {
@@ -334,19 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_an_interval_once_an_analysis_gave_one() {
+    fn the_line_of_a_block_has_a_verdict_once_an_analysis_gave_one() {
         let all = [pair("actix", "getBalance", 1.3, true), pair("jsonrpsee", "getBalance", 1.2, false)];
-        let rows = rows(Placement::Free, &all);
         assert_eq!(
-            rows,
-            [
-                "getBalance at 125: requests/s over legacy",
-                "  actix     1.30 [1.30, 1.30] better after 12 blocks",
-                "  jsonrpsee 1.20 open, 1.20 to 1.20 in 12 blocks",
-            ]
+            line(Placement::Free, &all).unwrap(),
+            "requests/s over legacy: getBalance: actix 1.30 better, jsonrpsee 1.20 open"
         );
-        let duets = super::rows(Placement::Duet, &[pair("actix", "getBlocks", 1.3, true)]);
-        assert_eq!(duets[0], "getBlocks at 125: CPU per request over legacy");
-        assert!(duets[1].contains(" better after 12 blocks"), "{duets:?}");
+        let duets = line(Placement::Duet, &[pair("actix", "getBlocks", 1.3, true)]).unwrap();
+        assert_eq!(duets, "CPU per request over legacy: getBlocks: actix 1.30 better");
+        assert_eq!(line(Placement::Free, &[]), None);
     }
 }

@@ -167,12 +167,6 @@ pub fn notes(server: &Server) -> Vec<String> {
                  memory and open files are unknown"
             ));
         }
-        for workload in &at.own_answers {
-            notes.push(format!(
-                "server {name}: answers {workload} otherwise than the campaign's ledger; its own answer, given twice, \
-                 is the reference"
-            ));
-        }
     }
     notes
 }

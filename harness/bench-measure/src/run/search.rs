@@ -5,16 +5,16 @@
 use anyhow::{Context, Result, ensure};
 
 use super::most_connections;
-use super::stage::Stage;
-use super::terminal_view::View;
+use super::stage::{Question, Stage};
 use bench_analysis::diagnosis::{Remedy, Standing};
-use bench_analysis::search::{Judgement, Missed, SearchPlan, Searched, read};
+use bench_analysis::search::{Judged, Judgement, Missed, Replay, SearchPlan, Searched, read};
 use bench_analysis::{TriedRemedy, invalid_reason, tried_remedies};
 use bench_model::config::{Campaign, Placement, Search, Server};
 use bench_model::load::at;
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{Plan, Trial};
 use bench_model::results::{REMEDIED, RunFolder, SEARCH, SEARCHES, pretty};
+use bench_system::note;
 use bench_system::probe::host;
 
 /// Connections of the warm-up at most. It warms the server's code and no more: along connections the window is the
@@ -124,37 +124,48 @@ fn with_remedies(folder: &RunFolder, before: &SearchPlan) -> Result<(Vec<Server>
 /// Runs searches from wherever they are to their end.
 fn run(stage: &Stage<'_>) -> Result<()> {
     let folder = &stage.folder;
-    let searches: SearchPlan = folder.read_json(SEARCHES)?;
-    let place = || format!("{} does not hold what was searched", folder.0.display());
-    let mut schedule = searches.replay(&folder.observations()?).with_context(place)?.schedule;
-    if schedule.next().is_none() {
-        return Ok(());
-    }
-    let (truths, _running) = stage.truths()?;
-    stage.note_ready_lines()?;
-    let bench = stage.bench(&truths);
-    let view = View::new();
-    let Search { from, most, most_trials, .. } = searches.search;
-    let (left, unit) = (schedule.left(), searches.search.level(most).unit_of(most));
-    view.line(&format!("search: {left} from {from} to {most} {unit}, of at most {most_trials} trials each"));
-    while let Some(next) = schedule.next() {
-        let trial = searches.trial(next);
-        view.running.set_message(head(&trial));
-        let observation = bench.run(&trial)?;
-        let judgement = searches.judge().judgement(&observation);
-        if judgement.passed() == Some(true) {
-            folder.forget_tool_output(&trial)?;
+    stage.answer(&mut Searching { folder, searches: folder.read_json(SEARCHES)?, has_begun: false })
+}
+
+/// The searches of a folder.
+struct Searching<'a> {
+    folder: &'a RunFolder,
+    searches: SearchPlan,
+    has_begun: bool,
+}
+
+impl Question for Searching<'_> {
+    fn next(&mut self, observations: &[Observation]) -> Result<Vec<Trial>> {
+        let place = || format!("{} does not hold what was searched", self.folder.0.display());
+        let schedule = self.searches.replay(observations).with_context(place)?.schedule;
+        let next = schedule.next();
+        if next.is_some() && !self.has_begun {
+            self.has_begun = true;
+            let Search { from, most, most_trials, .. } = self.searches.search;
+            let (left, unit) = (schedule.left(), self.searches.search.level(most).unit_of(most));
+            note!("search: {left} from {from} to {most} {unit}, of at most {most_trials} trials each");
         }
-        folder.append(&observation)?;
-        schedule.take(judgement);
-        view.line(&format!("{}  {}", head(&trial), shown(&searches, &observation, judgement)));
-        let search = &schedule.searches()[next.search];
-        if search.next().is_none() {
-            let (found, left) = (search.found(), schedule.left());
-            view.line(&format!("{} {}: {found}; searches left: {left}", trial.server, trial.workload));
-        }
+        Ok(next.map(|next| self.searches.trial(next)).into_iter().collect())
     }
-    Ok(())
+
+    fn ended(&mut self, observations: &[Observation]) -> Result<()> {
+        let Some(Observation { trial, .. }) = observations.last() else { return Ok(()) };
+        let Replay { schedule, judged } = self.searches.replay(observations)?;
+        let is_it = |judged: &&Judged<'_>| judged.observation.trial.number == trial.number;
+        let lasts = judged.iter().map(|of_one| of_one.last().filter(is_it));
+        for (judged, search) in lasts.zip(schedule.searches()) {
+            let Some(Judged { observation, judgement }) = judged else { continue };
+            if judgement.passed() == Some(true) {
+                self.folder.forget_tool_output(trial)?;
+            }
+            note!("{}  {}", head(trial), shown(&self.searches, observation, *judgement));
+            if search.next().is_none() {
+                let (found, left) = (search.found(), schedule.left());
+                note!("{} {}: {found}; searches left: {left}", trial.server, trial.workload);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A trial on one line.

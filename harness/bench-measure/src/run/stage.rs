@@ -1,15 +1,14 @@
 //! A part of a run that has a folder and a plan of its own: the run itself, or one inside it; and the servers that
 //! others' answers are compared with in it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{Bench, Truths, begin_folder, opening, progress};
+use super::{Bench, Truths, begin_folder, opening};
 use crate::owned_process::remove_if_empty;
 use crate::subject::{self, Subject};
-use bench_analysis::{Comparisons, Observed};
 use bench_model::config::Server;
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::Observation;
@@ -29,6 +28,20 @@ pub(super) struct Stage<'a> {
     pub tools: &'a Tools,
     /// Ends every wait.
     pub interrupt: &'a Interrupt,
+}
+
+/// Which trials a part of a run needs, by its plan and what was observed so far alone.
+pub(super) trait Question {
+    /// The trials that come next after these observations; none where it is answered.
+    fn next(&mut self, observations: &[Observation]) -> Result<Vec<Trial>>;
+
+    /// A trial begins.
+    fn begins(&self, _trial: &Trial) {}
+
+    /// The trial of the last of these observations has ended.
+    fn ended(&mut self, _observations: &[Observation]) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl<'a> Stage<'a> {
@@ -57,7 +70,7 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// A reference does not start (with the last line that it wrote), or an answer is not known.
-    pub fn truths(&self) -> Result<(Truths, Running)> {
+    fn truths(&self) -> Result<(Truths, Running)> {
         let mut plan = self.plan.clone();
         let mut running = Running::default();
         let mut targets: BTreeMap<String, Target> = BTreeMap::new();
@@ -77,15 +90,9 @@ impl<'a> Stage<'a> {
         Ok((Truths::of(&plan)?, running))
     }
 
-    /// What its trials share.
-    pub fn bench<'b>(&'b self, truths: &'b Truths) -> Bench<'b> {
-        let Self { folder, plan, tools, interrupt } = self;
-        Bench { folder, plan, tools, truths, interrupt }
-    }
-
     /// Starts each server once, before anything is measured, to note its effective settings. A server that does not
     /// start is left to its trials, which say so.
-    pub fn note_ready_lines(&self) -> Result<()> {
+    fn note_ready_lines(&self) -> Result<()> {
         let Self { folder, plan, interrupt, .. } = self;
         let mut conditions = folder.conditions()?;
         let environment = &plan.campaign.environment;
@@ -122,73 +129,28 @@ impl<'a> Stage<'a> {
         folder.write_derived(ENVIRONMENT, &pretty(&conditions)?)
     }
 
-    /// Runs the trials of its plan that have no observation and whose question is open. At each interim analysis
-    /// settled comparisons stop. Where the campaign compares its headline alone, that is measured first. `so_far` is
-    /// called at the first interim analysis, and once the headline is decided.
-    pub fn sweep(&self, so_far: &dyn Fn()) -> Result<()> {
-        let Self { folder, plan, .. } = self;
-        if plan.trials.is_empty() {
+    /// Runs what a question names, each observation recorded before the next trial begins, until it names no more.
+    /// A run that is resumed goes on where it ended, since a question knows the observations alone.
+    pub fn answer(&self, question: &mut impl Question) -> Result<()> {
+        let mut observations = self.folder.observations()?;
+        let mut next = question.next(&observations)?;
+        if next.is_empty() {
             return Ok(());
         }
         let (truths, _running) = self.truths()?;
         self.note_ready_lines()?;
-        let bench = self.bench(&truths);
-        let mut observations = folder.observations()?;
-        let mut progress = progress::Progress::new(plan);
-        let mut first = plan.campaign.compare_headline_only;
-        let (mut measured, mut shown) = (false, 0);
-        loop {
-            let done: HashSet<u32> =
-                observations.iter().map(|observation| observation.trial.number).collect();
-            let observed = Observed::new(&observations);
-            let standing = Comparisons::new(&plan.campaign, &plan.levels(), &plan.trials, &observed);
-            let all = standing.needed(&plan.trials, &done);
-            let mut needed = all.clone();
-            if first {
-                needed.retain(|trial| trial.level() == plan.headline_level(&trial.workload));
+        let Self { folder, plan, tools, interrupt } = self;
+        let bench = Bench { folder, plan, tools, truths: &truths, interrupt };
+        while !next.is_empty() {
+            for group in bench.groups(&next) {
+                group.iter().for_each(|trial| question.begins(trial));
+                for observation in bench.run_group(group)? {
+                    folder.append(&observation)?;
+                    observations.push(observation);
+                    question.ended(&observations)?;
+                }
             }
-            let is_decided = first && needed.is_empty();
-            // A run that is resumed with nothing left has its report, and needs no screen before it.
-            let is_new = measured || !all.is_empty();
-            let is_first = measured && standing.is_analysed() && shown == 0;
-            if observations.len() > shown && ((is_decided && is_new) || is_first) {
-                progress.view.hidden(so_far);
-                shown = observations.len();
-            }
-            if all.is_empty() {
-                return Ok(());
-            }
-            if is_decided {
-                (first, needed) = (false, all);
-            }
-            progress.stage(&needed, &observations, standing.run_again());
-            bench.run_all(&needed, &mut progress, &mut observations)?;
-            measured = true;
-        }
-    }
-}
-
-impl Bench<'_> {
-    /// Runs trials, group by group, and records each observation before the next group begins.
-    pub fn run_all(
-        &self,
-        trials: &[&Trial],
-        progress: &mut progress::Progress<'_>,
-        observations: &mut Vec<Observation>,
-    ) -> Result<()> {
-        let mut block = None;
-        for group in self.groups(trials) {
-            let next = group.first().map(|trial| trial.block);
-            if block.is_some() && block != next {
-                progress.block_ended(observations);
-            }
-            block = next;
-            group.iter().for_each(|trial| progress.begin(trial));
-            for observation in self.run_group(group)? {
-                self.folder.append(&observation)?;
-                progress.end(&observation);
-                observations.push(observation);
-            }
+            next = question.next(&observations)?;
         }
         Ok(())
     }

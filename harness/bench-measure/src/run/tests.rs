@@ -17,7 +17,7 @@ fn bombardier_alone() -> Tools {
 #[test]
 fn a_run_that_can_not_begin_leaves_no_folder() {
     let config = ConfigDir::of_repository();
-    let (mut plan, text) = resolve(&config, "rates").unwrap();
+    let (mut plan, text) = resolve(&config, "rates", &Instead::default()).unwrap();
     plan.campaign.ceiling = None;
     let dir = tempfile::tempdir().unwrap();
     let interrupt = Interrupt::install().unwrap();

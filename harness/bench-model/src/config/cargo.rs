@@ -131,21 +131,17 @@ fn give(to: &mut Table, cargo: &Cargo) {
     to.insert("program".to_owned(), Value::String(cargo.program()));
 }
 
-/// A server whose release build is one of another profile, for runs that show that all works and measure nothing.
-/// Without `builds` it is to be there already.
+/// A server as it was built already in another profile than release, for runs that show that all works and measure
+/// nothing.
 #[must_use]
-pub fn in_profile(mut server: Server, profile: &str, builds: bool) -> Server {
-    if let Some(place) = server.build.iter().position(|arg| arg == "--release")
-        && server.build.first().is_some_and(|program| program == "cargo")
-    {
-        server.build.splice(place..=place, ["--profile", profile].map(str::to_owned));
+pub fn built(mut server: Server, profile: &str) -> Server {
+    let is_of_release = server.build.iter().any(|arg| arg == "--release");
+    if is_of_release && server.build.first().is_some_and(|program| program == "cargo") {
         server.program = server.program.replacen("/release/", &format!("/{}/", folder_of(profile)), 1);
-        if !builds {
-            server.build.clear();
-        }
+        server.build.clear();
     }
     if let Some(entry) = server.upstream.as_mut().and_then(|upstream| upstream.entry.as_mut()) {
-        *entry = in_profile(entry.clone(), profile, builds);
+        *entry = built(entry.clone(), profile);
     }
     server
 }
@@ -212,21 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn a_release_build_can_be_one_of_another_profile() {
+    fn a_server_can_be_what_another_profile_built() {
         let config = ConfigDir::of_repository();
-        let of = |name: &str| in_profile(config.server(name).unwrap(), "dev", true);
+        let of = |name: &str| built(config.server(name).unwrap(), "dev");
         let actix = of("actix");
-        assert_eq!(
-            (&*actix.build.join(" "), &*actix.program),
-            ("cargo build --profile dev --package server-actix", "target/debug/server-actix")
-        );
-        assert_eq!(
-            in_profile(config.server("actix").unwrap(), "dev", false),
-            Server { build: Vec::new(), ..actix }
-        );
+        assert_eq!((actix.build.len(), &*actix.program), (0, "target/debug/server-actix"));
         let behind = of("gateway-http").upstream.and_then(|upstream| upstream.entry).unwrap();
         assert_eq!(behind.program, "target/debug/server-actix", "the one behind a gateway too");
         let found = config.server("test-validator").unwrap();
-        assert_eq!(in_profile(found.clone(), "dev", true), found);
+        assert_eq!(built(found.clone(), "dev"), found);
     }
 }

@@ -38,7 +38,7 @@ use crate::workload::{Reference, Workload};
 pub use arm::CampaignArm;
 pub use axes::{Axes, Except, words_of, written};
 pub use campaign::{Campaign, Duets, PassRule};
-pub use cargo::in_profile;
+pub use cargo::built;
 pub use holds::Holds;
 pub use hosts::{Placed, Pool};
 pub use instead::Instead;

@@ -60,10 +60,6 @@ pub struct RunningAt {
     /// Whether whoever runs the harness may put load on it. Needed for any server that is not on loopback.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub i_own_this_target: bool,
-    /// The workloads that it answers otherwise than the campaign's ledger: their reference is the answer that it gave
-    /// twice before the run. Found by `run --target`; not in `servers.toml`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub own_answers: Vec<String>,
 }
 
 /// Where things stand in the ready line, as JSON pointers.

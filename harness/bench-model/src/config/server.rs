@@ -263,10 +263,6 @@ impl Server {
                     "field ready: a running server is not started; leave build, program, args and ws_args out"
                 );
                 let target = Target::parse(&at.url).context("field ready.running.url")?;
-                ensure!(
-                    at.own_answers.is_empty(),
-                    "field ready.running.own_answers: is found when a run begins; leave it out"
-                );
                 Some(target)
             }
             None => {

@@ -2,7 +2,6 @@
 //! may also be open gives an [`Ending`].
 
 pub mod agent;
-pub mod bombard;
 pub mod browse;
 pub mod check;
 pub mod compare;

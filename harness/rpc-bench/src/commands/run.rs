@@ -7,21 +7,15 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use bench_measure::run;
 use bench_measure::watch;
-use bench_model::config::{ConfigDir, Instead, RunningAt, in_profile};
-use bench_model::headers::{Access, Headers};
+use bench_model::config::{ConfigDir, Instead, built};
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::{Tool, Tools};
-use bench_model::plan::{MostLoad, Plan};
+use bench_model::plan::Plan;
 use bench_model::provenance::check_unchanged;
 use bench_model::results::{Lock, RunFolder};
 use bench_system::interrupt::{Interrupt, Interrupted};
-use bench_system::readable_numbers::counted;
 
 use super::{CommandLine, locked, prepare, quoted, resumed, say_found};
-
-/// The most connections at one time, and the most seconds of load in all, on a target.
-const MOST_CONNECTIONS: u32 = 1_000;
-const MOST_SECONDS: u64 = 900;
 
 /// What to run.
 #[derive(clap::Args)]
@@ -32,52 +26,30 @@ pub struct Args {
     /// Resume a run that was interrupted.
     #[arg(long, value_name = "RUN", conflicts_with = "campaign")]
     resume: Option<PathBuf>,
-    /// Measure a server that runs already, in place of the campaign's: its workloads at its connection counts.
-    #[arg(long, value_name = "URL", conflicts_with = "resume")]
-    target: Option<String>,
-    /// A header of each request to a target, such as 'Authorization: Bearer ${TOKEN}' with a variable of the
-    /// environment.
-    #[arg(long = "header", value_name = "NAME: VALUE", requires = "target")]
-    headers: Vec<String>,
-    /// Certificates that are trusted in the place of the system's, as PEM; of a target with https or wss.
-    #[arg(long, value_name = "FILE", requires = "target")]
-    ca: Option<PathBuf>,
-    /// The target is yours to put load on; needed where it is not on loopback.
-    #[arg(long, requires = "target")]
-    i_own_this_target: bool,
-    /// The most connections at one time on a target.
-    #[arg(long, value_name = "N", default_value_t = MOST_CONNECTIONS, requires = "target")]
-    max_connections: u32,
-    /// The most seconds of load in all on a target.
-    #[arg(long, value_name = "N", default_value_t = MOST_SECONDS, requires = "target")]
-    max_seconds: u64,
     /// Measure this server in place of the campaign's, with those that the campaign compares it with; give it again for
     /// more than one.
-    #[arg(long = "server", value_name = "NAME", conflicts_with_all = ["resume", "target"])]
+    #[arg(long = "server", value_name = "NAME", conflicts_with = "resume")]
     servers: Vec<String>,
     /// How long a window is, in minutes, in place of the campaign's.
-    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "target"])]
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
     minutes: Option<u32>,
     /// Requests a second, in place of the campaign's rates.
-    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "target"])]
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
     rate: Option<u32>,
     /// Which request, by its workload's name, in place of the campaign's.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "target"])]
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
     workload: Option<String>,
     /// Over how many connections, in place of the campaign's.
-    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "target"])]
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
     connections: Option<u32>,
     /// Draw the order of the trials, and the layouts of the servers where the campaign has them, from this number in
     /// place of its own.
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     seed: Option<u32>,
-    /// Build the servers in this profile of cargo in place of release, such as dev: to see that all works, and not to
-    /// measure.
-    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
-    profile: Option<String>,
-    /// Take the servers as they are built there already, such as by the tests.
-    #[arg(long, requires = "profile")]
-    no_build: bool,
+    /// Take the servers as they were built there already in this profile of cargo, such as dev: to see that all works,
+    /// and not to measure.
+    #[arg(long, value_name = "PROFILE", conflicts_with = "resume")]
+    built: Option<String>,
     /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/HOSTS.md.
     #[arg(long, value_name = "POOL", conflicts_with = "resume")]
     hosts: Option<String>,
@@ -97,24 +69,15 @@ impl Args {
     /// The command that makes the run again.
     fn command(&self, config: &ConfigDir) -> String {
         let config = Some(config.0.display()).filter(|_| config.0 != Path::new("bench-scripts"));
-        let Self { max_connections, max_seconds, .. } = *self;
-        let is_bound = (max_connections, max_seconds) != (MOST_CONNECTIONS, MOST_SECONDS);
         let CommandLine(command) = CommandLine(quoted(&self.campaign))
             .option("config", config)
-            .option("target", &self.target)
-            .option("header", &self.headers)
-            .option("ca", self.ca.iter().map(|file| file.display()))
-            .flag("i-own-this-target", self.i_own_this_target)
-            .option("max-connections", is_bound.then_some(max_connections))
-            .option("max-seconds", is_bound.then_some(max_seconds))
             .option("server", &self.servers)
             .option("minutes", self.minutes)
             .option("rate", self.rate)
             .option("workload", &self.workload)
             .option("connections", self.connections)
             .option("seed", self.seed)
-            .option("profile", &self.profile)
-            .flag("no-build", self.no_build)
+            .option("built", &self.built)
             .option("hosts", &self.hosts)
             .option("listen", self.listen)
             .option("prometheus", self.prometheus);
@@ -143,34 +106,20 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     args.watch()?;
     // Mistakes in the folder or the campaign are reported before anything is built.
     let resumed = resumed(args.resume.as_deref())?;
-    let (mut plan, text) = match (&resumed, &args.target) {
-        (Some((folder, _)), _) => (folder.plan()?, String::new()),
-        (None, None) => {
+    let (mut plan, text) = match &resumed {
+        Some((folder, _)) => (folder.plan()?, String::new()),
+        None => {
             let Args { minutes, rate, connections, .. } = *args;
             let (servers, workload) = (args.servers.clone(), args.workload.clone());
             let instead = Instead { servers, workload, rate, connections, minutes };
-            run::resolve_with(config, &args.campaign, &instead)?
-        }
-        (None, Some(url)) => {
-            let (url, i_own_this_target) = (url.clone(), args.i_own_this_target);
-            let at = RunningAt { url, i_own_this_target, ..RunningAt::default() };
-            let access = Access { headers: Headers::parse(&args.headers)?, ca: args.ca.clone() };
-            let bound = MostLoad { connections: args.max_connections, seconds: args.max_seconds };
-            let resolved = run::running_server::resolve(config, &args.campaign, at, &access, bound)?;
-            let MostLoad { connections, seconds } = resolved.0.most_load();
-            bench_system::note!(
-                "target: at most {} at one time and {seconds} s of load in all",
-                counted(connections.into(), "connection")
-            );
-            resolved
+            run::resolve(config, &args.campaign, &instead)?
         }
     };
     if let Some(seed) = args.seed {
         plan = run::drawn_from(plan, seed).context("--seed")?;
     }
-    if let Some(profile) = &args.profile {
-        let of = |server| in_profile(server, profile, !args.no_build);
-        plan.servers = plan.servers.into_iter().map(of).collect();
+    if let Some(profile) = &args.built {
+        plan.servers = plan.servers.into_iter().map(|server| built(server, profile)).collect();
     }
     if let Some(name) = &args.hosts {
         let mut pool = config.pool(name)?;
@@ -323,20 +272,16 @@ mod tests {
             call.args.command(&ConfigDir(folder.into()))
         };
         assert_eq!(command("bench-scripts", &["tiny"]), "just bench-all tiny");
-        let target = ["tiny", "--target", "http://127.0.0.1/?a=1&k=${KEY}", "--header", "A: it's"];
-        let wanted = r"--target 'http://127.0.0.1/?a=1&k=${KEY}' --header 'A: it'\''s'";
-        assert_eq!(command("bench-scripts", &target), format!("cargo rpc-bench run tiny {wanted}"));
-        let plain = ["tiny", "--target", "http://127.0.0.1:1/"];
-        assert_eq!(
-            command("my own", &plain),
-            "cargo rpc-bench run tiny --config 'my own' --target http://127.0.0.1:1/"
-        );
+        let given = ["tiny", "--workload", "it's", "--rate", "5"];
+        let wanted = r"cargo rpc-bench run tiny --rate 5 --workload 'it'\''s'";
+        assert_eq!(command("bench-scripts", &given), wanted);
+        assert_eq!(command("my own", &["tiny"]), "cargo rpc-bench run tiny --config 'my own'");
     }
 
     #[test]
     fn a_resumed_run_also_needs_the_tools_that_held_no_rate() {
         let config = ConfigDir::of_repository();
-        let (plan, _) = run::resolve(&config, "smoke").unwrap();
+        let (plan, _) = run::resolve(&config, "smoke", &Instead::default()).unwrap();
         assert_eq!(needed(&plan, &[]), [LoadTool::Bombardier], "that of its closed loops");
         let level = |tool| Level { connections: 8, rate: Some(50), tool, ..Level::default() };
         for (chosen, other) in [(LoadTool::Vegeta, LoadTool::RpcLoad), (LoadTool::RpcLoad, LoadTool::Vegeta)]

@@ -29,7 +29,7 @@ pub struct Args {
     workload: Option<String>,
 }
 
-pub(super) fn tuning(text: &str) -> Result<Tuning, String> {
+fn tuning(text: &str) -> Result<Tuning, String> {
     match text {
         "equal" => Ok(Tuning::Equal),
         "shipped" => Ok(Tuning::Shipped),

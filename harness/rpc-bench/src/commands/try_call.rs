@@ -81,7 +81,7 @@ pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool>
     };
     let (url, i_own_this_target) = (args.url.clone(), args.i_own_this_target);
     let call = OneCall {
-        at: RunningAt { url, i_own_this_target, ..RunningAt::default() },
+        at: RunningAt { url, i_own_this_target },
         access: Access { headers: Headers::parse(&args.headers).context("--header")?, ca: args.ca.clone() },
         method: args.method.clone(),
         params: json("--params", &args.params)?,

@@ -13,14 +13,8 @@ fn refuses(bench: &Bench, args: &[&str], holds: &[&str]) {
 fn names_that_do_not_exist() {
     let Some(bench) = Bench::new(1) else { return };
     refuses(&bench, &["run", "nope"], &["no \"nope\"", "there are: tiny"]);
-    refuses(
-        &bench,
-        &["bombard", "nope", "getBalance", "3"],
-        &["no server \"nope\"", "there are: actix, control"],
-    );
-    refuses(&bench, &["bombard", "actix", "nope", "3"], &["no \"nope\"", "there are: getBalance"]);
-    refuses(&bench, &["bombard", "actix", "getBalance", "0"], &["0"]);
-    refuses(&bench, &["serve", "nope"], &["no server \"nope\""]);
+    refuses(&bench, &["serve", "nope"], &["no server \"nope\"", "there are: actix, control"]);
+    refuses(&bench, &["serve", "actix", "--workload", "nope"], &["no \"nope\"", "there are: getBalance"]);
     refuses(&bench, &["report", "nope"], &["nope is no results folder"]);
     refuses(&bench, &["run", "--resume", "nope"], &["nope is no results folder"]);
     refuses(&bench, &["run", "tiny", "--fast"], &["--fast"]);
@@ -70,7 +64,6 @@ fn a_mix_where_one_body_is_needed() {
          = \"getHealth\"\n",
     );
     let holds = ["workload mix has several requests, and this sends one body only"];
-    refuses(&bench, &["bombard", "actix", "mix", "3"], &holds);
     bench.replace("campaigns/tiny.toml", "[\"getBalance\"]", "[\"mix\"]");
     refuses(&bench, &["run", "tiny"], &[&holds[..], &["campaign tiny"]].concat());
     assert!(!bench.path("results").exists(), "nothing was begun");

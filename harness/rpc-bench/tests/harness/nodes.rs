@@ -71,7 +71,6 @@ fn what_a_node_lacks_is_said_before_anything_is_begun() {
     refused(&bench, &absent, &["server node: there is no test-node on the PATH"]);
     let holds = ["server node: does not answer getBlocks (", "workload getBlocks10", "leave one of them out"];
     bench.add_workload("getBlocks10");
-    refused(&bench, &run(&bench, &["bombard", "node", "getBlocks10", "3"]), &holds);
     bench.replace("campaigns/tiny.toml", "[\"getBalance\"]", "[\"getBalance\", \"getBlocks10\"]");
     refused(&bench, &run(&bench, &["run", "tiny"]), &holds);
 }
@@ -128,50 +127,4 @@ fn a_node_that_runs_already_is_measured_and_left_running() {
         &["server node: ", "no connection; start the service first"],
     );
     refused(&bench, &run(&bench, &["serve", "node"]), &["server node: runs already, at"]);
-}
-
-#[test]
-fn a_target_is_measured_without_any_server_of_the_campaign() {
-    let Some(bench) = Bench::new(2) else { return };
-    let started = started("127.0.0.1:0", "50", "1");
-    bench.replace("campaigns/tiny.toml", "\nseed = 1", "\nprecision = \"1%\"\nseed = 1");
-    let output = bench.run(&["run", "tiny", "--target", &started.url]);
-    let said = stderr(&output);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("target: at most 3 connections at one time and 22 s of load in all"), "{said}");
-    let measured = outcomes(&bench, "target");
-    assert_eq!((measured.len(), bench.observations().len()), (2, 2), "every block, and no other server");
-    assert!(measured.iter().all(|outcome| outcome["kind"] == "completed"), "{measured:?}");
-    assert!(measured[0]["server_cpu"]["user_s"].as_f64().unwrap() > 0.0, "{measured:?}");
-    let report = bench.report();
-    let config = bench.dir.path().display();
-    let whole = format!("The whole run: `just bench-all tiny --config {config} --target {}`.", started.url);
-    bench.report_has(&["target ran already, at http", "at most 3 connections", whole.as_str()]);
-    assert!(!report.contains("own answer, given twice"), "it has the campaign's ledger");
-}
-
-#[test]
-fn a_target_with_another_ledger_is_its_own_reference() {
-    let Some(bench) = Bench::new(1) else { return };
-    let started = started("127.0.0.1:0", "50", "2");
-    let output = bench.succeeds(&["run", "tiny", "--target", &started.url]);
-    assert!(stderr(&output).contains("target: answers getBalance otherwise"), "{}", stderr(&output));
-    assert_eq!(outcomes(&bench, "target")[0]["kind"], "completed");
-    assert!(bench.report().contains("own answer, given twice"), "{}", bench.report());
-}
-
-#[test]
-fn a_target_is_refused_that_is_not_ones_own_or_gets_too_much() {
-    let Some(bench) = Bench::new(1) else { return };
-    let refuse = |args: &[&str], holds: &[&str]| {
-        let output = bench.run(&[&["run", "tiny", "--target"][..], args].concat());
-        refused(&bench, &output, holds);
-    };
-    refuse(&["http://192.0.2.1:8899"], &["server target: ", "is not on loopback", "--i-own-this-target"]);
-    refuse(&["ftp://127.0.0.1:1"], &["--target", "is not of the form http://HOST:PORT"]);
-    refuse(&["http://127.0.0.1:1"], &["server target: ", "no connection; start the service first"]);
-    let started = started("127.0.0.1:0", "50", "1");
-    let url = started.url.as_str();
-    refuse(&[url, "--max-connections", "2"], &["more than the bound of 2", "--max-connections 3"]);
-    refuse(&[url, "--max-seconds", "5"], &["more than the bound of 5 s", "--max-seconds 11"]);
 }

@@ -1,6 +1,6 @@
 //! A soak on synthetic samples: what is soaked, and what the report says of it.
 
-use bench_measure::run::resolve_with;
+use bench_measure::run::resolve;
 use bench_model::config::{ConfigDir, Instead};
 use bench_model::load::{Bin, LoadTool};
 use bench_model::observation::{Observation, Sample};
@@ -23,7 +23,7 @@ fn of(server: &str) -> Instead {
 fn plan() -> Plan {
     let of = of("legacy");
     let soaked = Instead { minutes: Some(10), rate: Some(500), ..of };
-    let (mut plan, _) = resolve_with(&config(), "soak", &soaked).unwrap();
+    let (mut plan, _) = resolve(&config(), "soak", &soaked).unwrap();
     plan.rates = plan.campaign.open.as_ref().unwrap().levels(|_| Some(LoadTool::RpcLoad));
     plan.trials = trials_at(&plan.campaign, &plan.rates);
     plan
@@ -97,7 +97,7 @@ fn bounds_are_judged_by_the_course_of_the_window() {
 
 #[test]
 fn a_wrong_soak_is_one_line() {
-    let said = |name: &str, soaked| format!("{:#}", resolve_with(&config(), name, &soaked).unwrap_err());
+    let said = |name: &str, soaked| format!("{:#}", resolve(&config(), name, &soaked).unwrap_err());
     for (text, named) in [
         (said("soak", of("nobody")), "no server \"nobody\""),
         (said("soak", of("control")), "--server control"),
@@ -126,9 +126,9 @@ fn a_campaign_is_resolved_for_any_server() {
         let is_special = |server: &&String| [&own.ceiling, &own.baseline].contains(&&Some((*server).clone()));
         let first = own.servers.iter().find(|server| !is_special(server)).unwrap();
         let first = own.entry_of(first).to_owned();
-        let (plan, _) = resolve_with(&config, &name, &of(&first)).unwrap_or_else(|e| panic!("{name}: {e:#}"));
+        let (plan, _) = resolve(&config, &name, &of(&first)).unwrap_or_else(|e| panic!("{name}: {e:#}"));
         assert!(plan.servers.iter().any(|server| plan.campaign.entry_of(&server.name) == first), "{name}");
-        match resolve_with(&config, &name, &of("axum-minimal")) {
+        match resolve(&config, &name, &of("axum-minimal")) {
             Ok((plan, _)) => {
                 let is_there = |server: &String| plan.campaign.entry_of(server) == "axum-minimal";
                 assert!(plan.campaign.servers.iter().any(is_there), "{name}");

@@ -2,7 +2,7 @@
 //! each figure has the load at which it was measured.
 
 use bench_measure::run;
-use bench_model::config::ConfigDir;
+use bench_model::config::{ConfigDir, Instead};
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::{self, Plan, Trial};
 use bench_model::results::RunFolder;
@@ -15,7 +15,7 @@ type Cpu = fn(server: &str, workload: &str) -> (f64, f64);
 
 /// A run of `quick` in which servers need this, and its first screen. At the rate actix has half of the p99.
 fn first_screen(cpu: Cpu) -> String {
-    let (mut plan, _) = run::resolve(&ConfigDir::of_repository(), "quick").unwrap();
+    let (mut plan, _) = run::resolve(&ConfigDir::of_repository(), "quick", &Instead::default()).unwrap();
     let campaign = &mut plan.campaign;
     (campaign.max_blocks, campaign.max_extra_blocks, campaign.search) = (8, Some(0), None);
     campaign.connections.retain(|connections| campaign.headline.values().any(|at| at == connections));

@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::run::Truths;
-    use bench_model::config::ConfigDir;
+    use bench_model::config::{ConfigDir, Instead};
     use bench_model::load::toolchain::Tools;
     use bench_model::results::RunFolder;
     use bench_system::interrupt::Interrupt;
@@ -146,7 +146,8 @@ mod tests {
     fn a_trial_at_a_rate_needs_room_for_each_of_its_requests() {
         let dir = tempfile::tempdir().unwrap();
         let folder = &RunFolder::create(dir.path(), "test").unwrap();
-        let (mut plan, _) = crate::run::resolve(&ConfigDir::of_repository(), "smoke").unwrap();
+        let (mut plan, _) =
+            crate::run::resolve(&ConfigDir::of_repository(), "smoke", &Instead::default()).unwrap();
         // More seconds at the highest rate than any disk has room for.
         (plan.campaign.window_ms, plan.campaign.warmup_ms) = (1_000_000, 0);
         let (plan, truths, interrupt) = (&plan, &Truths::of(&plan).unwrap(), &Interrupt::install().unwrap());

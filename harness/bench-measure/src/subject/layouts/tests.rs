@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 use super::*;
 use crate::run::resolve;
 use bench_model::config::Campaign;
-use bench_model::config::{ConfigDir, Placement};
+use bench_model::config::{ConfigDir, Instead, Placement};
 use bench_model::plan::Trial;
 use bench_model::provenance;
 
@@ -13,7 +13,7 @@ fn shipped() -> ConfigDir {
 }
 
 fn crossed() -> Plan {
-    resolve(&shipped(), "crossed").unwrap().0
+    resolve(&shipped(), "crossed", &Instead::default()).unwrap().0
 }
 
 /// Each server's layouts by block; that a block has one for all trials of a server is a part of it.

@@ -7,7 +7,7 @@ use super::super::Ending;
 use super::*;
 use crate::run::Truths;
 use crate::subject::Subject;
-use bench_model::config::ConfigDir;
+use bench_model::config::{ConfigDir, Instead};
 use bench_model::load::OpenWindow;
 use bench_model::load::toolchain::{Tool, Tools};
 use bench_model::plan::Plan;
@@ -50,7 +50,8 @@ impl Fixture {
         let crate_dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
         let dir = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(dir.path(), "open").unwrap();
-        let (plan, _) = crate::run::resolve(&ConfigDir(crate_dir.to_owned()), "smoke").unwrap();
+        let (plan, _) =
+            crate::run::resolve(&ConfigDir(crate_dir.to_owned()), "smoke", &Instead::default()).unwrap();
         let interrupt = Interrupt::install().unwrap();
         let truths = Truths::of(&plan).unwrap();
         Self { folder, plan, tools, truths, interrupt, _dir: dir }
