@@ -106,7 +106,7 @@ pack +runs:
 serve name *options:
     @{{bench}} serve {{name}} --workload getBalance {{options}}
 
-# Watch runs live: starts Prometheus (and node_exporter and Grafana where installed) and says where; then, elsewhere: just bench-all smoke --prometheus 127.0.0.1:0
+# Watch runs live: starts Prometheus (and node_exporter where installed) and says where; then, elsewhere: just bench-all smoke --prometheus 127.0.0.1:0
 [group('by hand')]
 [no-exit-message]
 watch *options:

@@ -8,6 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use serde::{Serialize, Serializer};
+
 use crate::readable_numbers::count;
 
 /// Characters of one text that are kept, with the words on what was cut.
@@ -91,17 +93,6 @@ pub fn bounded(text: &str) -> String {
     format!("{kept}… [{} more characters cut]", count(cut as u64))
 }
 
-/// A text without what turns colours on and off in a terminal, and other sequences that begin with escape and a
-/// bracket.
-pub fn without_colours(text: &str) -> String {
-    let mut pieces = text.split("\u{1b}[");
-    let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |before, piece| {
-        let is_end = |c: char| c.is_ascii_alphabetic();
-        before + piece.split_once(is_end).map_or("", |(_, rest)| rest)
-    })
-}
-
 /// The last line of a file that says something, if there is one. Of a long file only the end is read.
 pub fn last_line(path: &Path) -> Option<String> {
     let (text, before) = end_of(path).ok()?;
@@ -135,79 +126,32 @@ fn end_of(path: &Path) -> io::Result<(String, u64)> {
     Ok((String::from_utf8_lossy(&bytes).into_owned(), before))
 }
 
-/// For serde: a text that is kept and read bounded, also of a run that was made without a bound.
-pub mod text {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    /// Writes it bounded.
-    ///
-    /// # Errors
-    /// Those of the serializer.
-    pub fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&super::bounded(text))
-    }
-
-    /// Reads it bounded.
-    ///
-    /// # Errors
-    /// It is no text.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-        String::deserialize(deserializer).map(|text| super::bounded(&text))
-    }
+/// For serde's `serialize_with`: a text that is kept bounded.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn kept<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&bounded(text))
 }
 
 /// The same for a text that may be missing.
-pub mod maybe {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    /// Writes it bounded.
-    ///
-    /// # Errors
-    /// Those of the serializer.
-    pub fn serialize<S: Serializer>(text: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-        text.as_deref().map(super::bounded).serialize(serializer)
-    }
-
-    /// Reads it bounded.
-    ///
-    /// # Errors
-    /// It is no text.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-        Ok(Option::<String>::deserialize(deserializer)?.map(|text| super::bounded(&text)))
-    }
+///
+/// # Errors
+/// Those of the serializer.
+pub fn kept_maybe<S: Serializer>(text: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    text.as_deref().map(bounded).serialize(serializer)
 }
 
 /// The same for counts by what a load tool calls them; those whose names are the same after the cut are added.
-pub mod kinds {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::{BTreeMap, bounded};
-
-    fn of(kinds: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-        let mut bounded_kinds = BTreeMap::new();
-        for (kind, count) in kinds {
-            *bounded_kinds.entry(bounded(kind)).or_insert(0) += count;
-        }
-        bounded_kinds
+///
+/// # Errors
+/// Those of the serializer.
+pub fn kept_kinds<S: Serializer>(kinds: &BTreeMap<String, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut bounded_kinds = BTreeMap::new();
+    for (kind, count) in kinds {
+        *bounded_kinds.entry(bounded(kind)).or_insert(0) += count;
     }
-
-    /// Writes them bounded.
-    ///
-    /// # Errors
-    /// Those of the serializer.
-    pub fn serialize<S: Serializer>(kinds: &BTreeMap<String, u64>, serializer: S) -> Result<S::Ok, S::Error> {
-        of(kinds).serialize(serializer)
-    }
-
-    /// Reads them bounded.
-    ///
-    /// # Errors
-    /// They are no counts by name.
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<String, u64>, D::Error> {
-        BTreeMap::deserialize(deserializer).map(|kinds| of(&kinds))
-    }
+    bounded_kinds.serialize(serializer)
 }
 
 #[cfg(test)]
@@ -251,15 +195,6 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_left_out() {
-        assert_eq!(without_colours("\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: [x]"), "error: [x]");
-        assert_eq!(
-            (without_colours("plain"), without_colours("cut \u{1b}[3")),
-            ("plain".into(), "cut ".into())
-        );
-    }
-
-    #[test]
     fn the_last_line_of_a_long_file_is_found_in_its_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stderr");
@@ -278,30 +213,24 @@ mod tests {
         assert_eq!(last_line(&dir.path().join("none")), None);
     }
 
-    #[derive(serde::Serialize, serde::Deserialize)]
+    #[derive(Serialize)]
     struct Kept {
-        #[serde(with = "super::text")]
+        #[serde(serialize_with = "super::kept")]
         text: String,
-        #[serde(with = "super::maybe")]
+        #[serde(serialize_with = "super::kept_maybe")]
         maybe: Option<String>,
-        #[serde(with = "super::kinds")]
+        #[serde(serialize_with = "super::kept_kinds")]
         kinds: BTreeMap<String, u64>,
     }
 
     #[test]
-    fn what_is_written_and_what_is_read_is_bounded() {
-        let longest = |kept: &serde_json::Value| {
-            let kind = kept["kinds"].as_object().unwrap().keys().next().unwrap();
-            [kept["text"].as_str().unwrap(), kept["maybe"].as_str().unwrap(), kind]
-                .map(|text| text.chars().count())
-        };
+    fn what_is_written_is_bounded() {
         let long = || "x".repeat(70_000);
         let kept = Kept { text: long(), maybe: Some(long()), kinds: BTreeMap::from([(long(), 1)]) };
         let written = serde_json::to_value(&kept).unwrap();
-        assert!(longest(&written).iter().all(|length| *length <= MOST), "{:?}", longest(&written));
-        let older = serde_json::json!({ "text": long(), "maybe": long(), "kinds": { long(): 1 } });
-        let Kept { text, maybe, kinds } = serde_json::from_value(older).unwrap();
-        let read = [text, maybe.unwrap(), kinds.into_keys().next().unwrap()].map(|text| text.chars().count());
-        assert!(read.iter().all(|length| *length <= MOST), "{read:?}");
+        let kind = written["kinds"].as_object().unwrap().keys().next().unwrap();
+        for text in [written["text"].as_str().unwrap(), written["maybe"].as_str().unwrap(), kind] {
+            assert!(text.chars().count() <= MOST, "{text}");
+        }
     }
 }

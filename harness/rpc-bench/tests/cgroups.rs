@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bench_measure::owned_process::{Limits, Output, Owned};
 use bench_model::config::Placement;
-use bench_system::cgroup::{Cgroup, Cpus, Cpuset, Size, Usage};
+use bench_system::cgroup::{Cgroup, Cpus, Size};
 use bench_system::interrupt::Interrupt;
 
 /// The group, unless this machine or this user has none.
@@ -23,24 +23,6 @@ fn group(size: Size) -> Option<Cgroup> {
             None
         }
     }
-}
-
-/// Runs a shell script in a group to its end.
-fn run(group: &Cgroup, script: &str) -> std::process::ExitStatus {
-    let dir = tempfile::tempdir().unwrap();
-    let stdout = dir.path().join("stdout");
-    let output = Output { stdout: Some(&stdout), stderr: &dir.path().join("stderr") };
-    let args = ["-c".to_owned(), script.to_owned()];
-    let limits = Limits { group: Some(group), ..Limits::default() };
-    let mut child = Owned::spawn_with(Path::new("/bin/sh"), &args, &output, Placement::Free, limits).unwrap();
-    child.wait(Duration::from_secs(60), &Interrupt::install().unwrap()).unwrap().unwrap()
-}
-
-#[test]
-fn a_set_of_processors_holds_from_the_first_instruction() {
-    let Some(group) = group(Size { cpuset: Some(Cpuset(1)), ..Size::default() }) else { return };
-    assert!(run(&group, "test \"$(nproc)\" = 1").success());
-    assert_eq!(group.usage(), Usage::default());
 }
 
 /// Where groups of this size are made on this machine, and those of harnesses that are there now.

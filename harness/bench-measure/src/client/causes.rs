@@ -1,18 +1,14 @@
 //! Why there was no answer, in words, where a library's own words don't say it.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
 
-use crate::certificates;
 use bench_model::target::Target;
 use bench_model::transport::Transport;
-
-/// How long a server has to show that it speaks HTTP without TLS, and bytes of its answer that are looked at.
-const PLAIN: (Duration, u64) = (Duration::from_secs(1), 2_048);
 
 /// What came is no answer: no text, or other messages alone. Why, in words.
 #[derive(Debug)]
@@ -56,9 +52,9 @@ impl NoAnswer {
     }
 }
 
-/// Why a server was not reached, with the cause where it was to speak TLS and speaks HTTP without it.
+/// Why a server was not reached, with the cause where it was to speak TLS and answers with something else.
 pub(super) fn of_plain_http(error: Error, target: &Target) -> Error {
-    if !target.is_encrypted() || certificates::are_refused(&error) || !is_plain_http(target) {
+    if !error.chain().any(|cause| cause.to_string().contains("InvalidContentType")) {
         return error;
     }
     let scheme = if target.transport() == Transport::WebSocket { "ws" } else { "http" };
@@ -82,25 +78,6 @@ pub fn connect_tcp(target: &Target, timeout: Duration) -> Result<TcpStream> {
         }
     }
     Err(failed.unwrap_or_else(|| anyhow!("{target}: no such address")))
-}
-
-/// Whether a server answers a request without TLS, and not by asking for TLS.
-fn is_plain_http(target: &Target) -> bool {
-    let answered = || -> Result<String> {
-        let (patience, most) = PLAIN;
-        let mut stream = connect_tcp(target, patience)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        let host = target.host().unwrap_or_default();
-        write!(stream, "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
-        let mut start = Vec::new();
-        // What came before a failure is enough.
-        let _ = stream.take(most).read_to_end(&mut start);
-        Ok(String::from_utf8_lossy(&start).to_ascii_lowercase())
-    };
-    answered().is_ok_and(|said| {
-        said.starts_with("http/") && !["https", "ssl", "tls"].iter().any(|word| said.contains(word))
-    })
 }
 
 /// That no whole answer came in this time.
@@ -220,8 +197,6 @@ mod tests {
         assert_eq!(said("https", plain), format!("no answer from ADDR: {named}"));
         let named = "it speaks no TLS there: give ws:// in place of wss://";
         assert_eq!(said("wss", plain), format!("no WebSocket to wss://ADDR/: {named}"));
-        let wants_tls = b"HTTP/1.1 400 Bad Request\r\n\r\nThe plain HTTP request was sent to HTTPS port";
-        assert!(!said("https", wants_tls).contains("no TLS"));
         assert!(said("https", b"").ends_with("no whole answer came within 0.2 s"));
     }
 }

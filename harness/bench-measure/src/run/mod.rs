@@ -47,7 +47,7 @@ const SPARE_FILES: u64 = 100;
 /// # Errors
 /// One line: what does not fit together, or what this machine lacks.
 pub fn resolve(config: &ConfigDir, name: &str, instead: &Instead) -> Result<(Plan, String)> {
-    let (campaign, text) = config.campaign_with(name, instead)?;
+    let (mut campaign, text) = config.campaign_with(name, instead)?;
     // A ceiling that is no server of the campaign shows what the load tool can send, and is not measured.
     let ceiling = campaign.ceiling.iter().filter(|ceiling| !campaign.servers.contains(ceiling));
     let servers: Vec<Server> = campaign
@@ -65,22 +65,17 @@ pub fn resolve(config: &ConfigDir, name: &str, instead: &Instead) -> Result<(Pla
             );
         }
     }
-    Ok((resolved(config, campaign, servers)?, text))
-}
-
-/// The plan of a campaign over these servers.
-fn resolved(config: &ConfigDir, mut campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
     compare_ceiling(&mut campaign, &servers);
     // What is sent besides the measured requests has true answers as well.
     let unmeasured = campaign.background().map(|other| &other.workload);
     let unmeasured = unmeasured.filter(|name| !campaign.workloads.contains(name));
     let names = campaign.workloads.iter().chain(unmeasured);
     let workloads = names.map(|name| config.workload(name)).collect::<Result<_>>()?;
-    resolved_with(campaign, servers, workloads)
+    Ok((resolved(campaign, servers, workloads)?, text))
 }
 
 /// The plan of a campaign over these servers, with the workloads that it names.
-fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Workload>) -> Result<Plan> {
+fn resolved(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Workload>) -> Result<Plan> {
     let name = &campaign.name;
     check_mixes(&campaign, &workloads)?;
     let calls = campaign.views.iter().try_for_each(|view| view.check_method(&workloads));

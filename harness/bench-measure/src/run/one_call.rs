@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
-use super::resolved_with;
+use super::resolved;
 use crate::client;
 use crate::subject::{Process, find_running};
 use bench_model::config::{Percent, RunningAt, Server, campaign_of};
@@ -73,7 +73,7 @@ pub fn resolve(call: &OneCall) -> Result<(Plan, String)> {
     let server = Server::target(call.at.clone(), &call.access)?;
     let text = text(call)?;
     let campaign = campaign_of(NAME, &text)?;
-    let mut plan = resolved_with(campaign, vec![server.clone()], vec![workload])?;
+    let mut plan = resolved(campaign, vec![server.clone()], vec![workload])?;
     let target = server.target_at(&call.at.url)?;
     if matches!(find_running(&target)?.1, Process::Elsewhere) && target.is_loopback()? {
         // Its CPU time is nobody's that is known, and would count as that of other processes.

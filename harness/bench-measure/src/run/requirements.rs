@@ -44,7 +44,7 @@ pub(super) fn check_limits(plan: &Plan, campaign: &str) -> Result<()> {
         let place = || format!("campaign {campaign}: server {}", server.name);
         ensure!(
             server.running_at().is_none(),
-            "{}: runs already, so that it can't be limited to {}; leave cpu_quota, cpuset and memory_max out",
+            "{}: runs already, so that it can't be limited to {}; leave cpu_quota and memory_max out",
             place(),
             size.words()
         );

@@ -7,7 +7,7 @@ use super::network::Network;
 use super::{Environment, Tuning};
 use crate::field_checks::within;
 use crate::transport::Transport;
-use bench_system::cgroup::{Cpus, Cpuset, MemoryMax};
+use bench_system::cgroup::{Cpus, MemoryMax};
 use bench_system::readable_numbers::{count, counted};
 
 /// Whose setting it is.
@@ -134,9 +134,6 @@ settings! {
     /// See [`Environment::cpu_quota`].
     cpu_quota: Cpus = Process, 10, 1_024_000, "the processor time that a server may \
         use", None, |milli| Cpus(milli as u32).words();
-    /// See [`Environment::cpuset`].
-    cpuset: Cpuset = Process, 1, u64::MAX, "the processors that a server may \
-        use", None, |processors| Cpuset(processors).words();
     /// See [`Environment::memory_max`].
     memory_max: MemoryMax = Process, 1_048_576, 1_125_899_906_842_624, "the memory that a server may \
         use", None, |bytes| MemoryMax(bytes).words();

@@ -16,7 +16,7 @@ use super::overrides::{Of, SETTINGS, Setting};
 use super::percent::Percent;
 use crate::field_checks::within;
 use crate::transport::Transport;
-use bench_system::cgroup::{Cpus, Cpuset, MemoryMax, Size};
+use bench_system::cgroup::{Cpus, MemoryMax, Size};
 use bench_system::probe::host;
 use bench_system::probe::other_processes::MUCH_FOREIGN;
 use bench_system::readable_numbers::count;
@@ -61,8 +61,6 @@ pub struct Environment {
     pub network: Option<Network>,
     /// Processor time that a server may use, in processors; the load tool is not limited.
     pub cpu_quota: Option<Cpus>,
-    /// Processors that a server may use, such as `"0"` or `"0-1"`; the load tool is not limited.
-    pub cpuset: Option<Cpuset>,
     /// Memory that a server may use, such as `"64MiB"`; the kernel kills one that needs more.
     pub memory_max: Option<MemoryMax>,
     /// Which cores server and load tool may use.
@@ -179,7 +177,7 @@ pub type Placeholders = BTreeMap<&'static str, String>;
 
 /// Whether the values of a setting are numbers.
 pub(super) fn is_number(setting: &str) -> bool {
-    !["tuning", "transport", "keep_alive", "cpuset"].contains(&setting)
+    !["tuning", "transport", "keep_alive"].contains(&setting)
 }
 
 impl Environment {
@@ -239,8 +237,8 @@ impl Environment {
 
     /// What the kernel lets a server's process have.
     pub fn size(&self) -> Size {
-        let Self { cpu_quota, cpuset, memory_max, .. } = *self;
-        Size { cpu_quota, cpuset, memory_max }
+        let Self { cpu_quota, memory_max, .. } = *self;
+        Size { cpu_quota, memory_max }
     }
 
     /// Requests in flight on each connection.

@@ -46,19 +46,19 @@ pub enum Outcome {
     /// The load tool still waited long after its window and its timeout, and was killed: requests were never answered.
     Unanswered {
         /// How long it was waited for.
-        #[serde(with = "bench_system::foreign_text::text")]
+        #[serde(serialize_with = "bench_system::foreign_text::kept")]
         reason: String,
     },
     /// The load tool did not give a result.
     ToolFailed {
         /// Why.
-        #[serde(with = "bench_system::foreign_text::text")]
+        #[serde(serialize_with = "bench_system::foreign_text::kept")]
         reason: String,
     },
     /// The server did not start, or ended by itself.
     ServerDied {
         /// Why.
-        #[serde(with = "bench_system::foreign_text::text")]
+        #[serde(serialize_with = "bench_system::foreign_text::kept")]
         reason: String,
         /// How long after its start, or where it ran already after the trial's, in seconds; `None` where it did not
         /// start.
@@ -68,7 +68,7 @@ pub enum Outcome {
     /// The kernel killed the server because the memory that it may have was used up.
     OutOfMemory {
         /// When, and what the kernel counted, in words.
-        #[serde(with = "bench_system::foreign_text::text")]
+        #[serde(serialize_with = "bench_system::foreign_text::kept")]
         reason: String,
         /// What the kernel counted since the server's start.
         usage: Usage,
@@ -78,7 +78,7 @@ pub enum Outcome {
         /// When the request was sent.
         when: String,
         /// What was waited for, and how long.
-        #[serde(with = "bench_system::foreign_text::text")]
+        #[serde(serialize_with = "bench_system::foreign_text::kept")]
         reason: String,
     },
     /// The server's answer is not the true one.
@@ -86,7 +86,7 @@ pub enum Outcome {
         /// When the request was sent.
         when: String,
         /// What it answered; of several the first.
-        #[serde(with = "bench_system::foreign_text::text")]
+        #[serde(serialize_with = "bench_system::foreign_text::kept")]
         answer: String,
         /// Wrong answers that were counted.
         #[serde(default = "one")]
@@ -98,7 +98,7 @@ pub enum Outcome {
     /// It was measured, but what was counted does not fit together.
     Invalid {
         /// Why.
-        #[serde(with = "bench_system::foreign_text::text")]
+        #[serde(serialize_with = "bench_system::foreign_text::kept")]
         reason: String,
     },
     /// The window ran to its end, and no request of it succeeded. The sample is evidence of why, and no figure.
@@ -194,7 +194,11 @@ pub struct Sample {
     /// What the server used in the window of what its process may have, where that is limited.
     pub limited: Option<Usage>,
     /// Why there was no answer after the window; empty where there was one.
-    #[serde(default, skip_serializing_if = "String::is_empty", with = "bench_system::foreign_text::text")]
+    #[serde(
+        default,
+        skip_serializing_if = "String::is_empty",
+        serialize_with = "bench_system::foreign_text::kept"
+    )]
     pub silence: String,
 }
 
@@ -221,7 +225,7 @@ pub struct Warmup {
     /// Requests that were answered with a 2xx status.
     pub succeeded: u64,
     /// Everything else, by what the tool calls it.
-    #[serde(with = "bench_system::foreign_text::kinds")]
+    #[serde(serialize_with = "bench_system::foreign_text::kept_kinds")]
     pub failed: BTreeMap<String, u64>,
     /// The slowest request, in microseconds.
     pub max_us: f64,

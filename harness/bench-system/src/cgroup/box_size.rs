@@ -13,8 +13,6 @@ use crate::readable_numbers::bytes;
 pub struct Size {
     /// Processor time for each second, in processors.
     pub cpu_quota: Option<Cpus>,
-    /// The processors that may be used.
-    pub cpuset: Option<Cpuset>,
     /// The most memory; a process that needs more is killed.
     pub memory_max: Option<MemoryMax>,
 }
@@ -28,15 +26,13 @@ impl Size {
     /// As a reader knows it: `0.5 CPUs, 64 MiB`.
     pub fn words(&self) -> String {
         let quota = self.cpu_quota.map(|cpus| cpus.words());
-        let set = self.cpuset.map(|set| set.words());
         let memory = self.memory_max.map(|memory| memory.words());
-        quota.into_iter().chain(set).chain(memory).collect::<Vec<_>>().join(", ")
+        quota.into_iter().chain(memory).collect::<Vec<_>>().join(", ")
     }
 
     pub(super) fn controllers(&self) -> Vec<Controller> {
         let cpu = self.cpu_quota.map(Controller::Cpu);
-        let (cpuset, memory) = (self.cpuset.map(Controller::Cpuset), self.memory_max.map(Controller::Memory));
-        cpu.into_iter().chain(cpuset).chain(memory).collect()
+        cpu.into_iter().chain(self.memory_max.map(Controller::Memory)).collect()
     }
 }
 
@@ -84,52 +80,6 @@ impl From<Cpus> for f64 {
 impl From<Cpus> for u64 {
     fn from(cpus: Cpus) -> Self {
         cpus.0.into()
-    }
-}
-
-/// Processors by their numbers, a bit for each, as the kernel writes them: `"0-1,3"`. At most 64.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr)]
-pub struct Cpuset(pub u64);
-
-impl Cpuset {
-    /// `CPU 0`, `CPUs 0-1`.
-    pub fn words(self) -> String {
-        format!("CPU{} {self}", if self.0.count_ones() == 1 { "" } else { "s" })
-    }
-}
-
-impl std::str::FromStr for Cpuset {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("{text:?} is no list of processors; give one such as \"0\" or \"0-1,3\" (0 to 63)");
-        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|cpu| *cpu < u64::BITS);
-        let mut mask = 0_u64;
-        for part in text.split(',') {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (first, last) = number(first).zip(number(last)).filter(|(a, b)| a <= b).ok_or_else(wrong)?;
-            (first..=last).for_each(|cpu| mask |= 1 << cpu);
-        }
-        Ok(Self(mask))
-    }
-}
-
-impl std::fmt::Display for Cpuset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let has = |cpu: u32| cpu < u64::BITS && self.0 >> cpu & 1 == 1;
-        let mut parts = Vec::new();
-        for first in (0..u64::BITS).filter(|cpu| has(*cpu) && (*cpu == 0 || !has(cpu - 1))) {
-            let last = (first..).take_while(|cpu| has(*cpu)).last().unwrap_or(first);
-            parts.push(if first == last { format!("{first}") } else { format!("{first}-{last}") });
-        }
-        f.write_str(&parts.join(","))
-    }
-}
-
-impl From<Cpuset> for u64 {
-    fn from(set: Cpuset) -> Self {
-        set.0
     }
 }
 
@@ -190,12 +140,11 @@ mod tests {
 
     #[test]
     fn a_size_is_read_and_written_alike() {
-        let text = "cpu_quota = 1.5\ncpuset = \"0-1,3\"\nmemory_max = \"64MiB\"\n";
+        let text = "cpu_quota = 1.5\nmemory_max = \"64MiB\"\n";
         let size: Size = toml::from_str(text).unwrap();
-        assert_eq!((size.cpu_quota, size.cpuset), (Some(Cpus(1_500)), Some(Cpuset(0b1011))));
-        assert_eq!(size.memory_max, Some(MemoryMax(64 << 20)));
+        assert_eq!((size.cpu_quota, size.memory_max), (Some(Cpus(1_500)), Some(MemoryMax(64 << 20))));
         assert_eq!(toml::to_string(&size).unwrap(), text);
-        assert_eq!(size.words(), "1.5 CPUs, CPUs 0-1,3, 64 MiB");
+        assert_eq!(size.words(), "1.5 CPUs, 64 MiB");
         assert_eq!(toml::from_str::<Size>("cpu_quota = 1").unwrap().words(), "1 CPU");
     }
 
@@ -205,9 +154,6 @@ mod tests {
             ("cpu_quota = 0", "out of range"),
             ("cpu_quota = -1", "out of range"),
             ("cpu_quota = nan", "out of range"),
-            ("cpuset = \"\"", "no list of processors"),
-            ("cpuset = \"1-0\"", "no list of processors"),
-            ("cpuset = \"64\"", "no list of processors"),
             ("memory_max = \"64\"", "no amount of memory"),
             ("memory_max = \"-1MiB\"", "no amount of memory"),
             ("memory_max = \"1KiB\"", "out of range"),

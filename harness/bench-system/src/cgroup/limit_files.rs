@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::box_size::{Cpus, Cpuset, MemoryMax};
+use super::box_size::{Cpus, MemoryMax};
 use super::usage::Usage;
 use crate::kernel_files::{text, value};
 
@@ -23,7 +23,6 @@ pub(super) enum Version {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Controller {
     Cpu(Cpus),
-    Cpuset(Cpuset),
     Memory(MemoryMax),
 }
 
@@ -32,7 +31,6 @@ impl Controller {
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu(_) => "cpu",
-            Self::Cpuset(_) => "cpuset",
             Self::Memory(_) => "memory",
         }
     }
@@ -41,13 +39,12 @@ impl Controller {
     pub fn field(self) -> &'static str {
         match self {
             Self::Cpu(_) => "cpu_quota",
-            Self::Cpuset(_) => "cpuset",
             Self::Memory(_) => "memory_max",
         }
     }
 
     /// Sets the limit of a new group.
-    pub fn limit(self, version: Version, group: &Path, parent: &Path) -> Result<()> {
+    pub fn limit(self, version: Version, group: &Path) -> Result<()> {
         let set = |file: &str, value: &str| {
             let path = group.join(file);
             let context = || format!("field {}: can't write {value} to {}", self.field(), path.display());
@@ -61,16 +58,6 @@ impl Controller {
                 }
                 set("cpu.cfs_period_us", &PERIOD_US.to_string())?;
                 set("cpu.cfs_quota_us", &quota_us.to_string())
-            }
-            (Self::Cpuset(processors), version) => {
-                if version == Version::V1 {
-                    // A new group of version 1 has no memory nodes, and takes no process without.
-                    let nodes = parent.join("cpuset.effective_mems");
-                    let nodes = fs::read_to_string(&nodes)
-                        .with_context(|| format!("field cpuset: can't read {}", nodes.display()))?;
-                    set("cpuset.mems", nodes.trim())?;
-                }
-                set("cpuset.cpus", &processors.to_string())
             }
             (Self::Memory(memory), version) => {
                 let bytes = memory.0.to_string();
@@ -98,7 +85,6 @@ impl Controller {
                     Version::V2 => value(&stat, "throttled_usec").map(|us| us as f64 / 1e6),
                 };
             }
-            (Self::Cpuset(_), _) => {}
             (Self::Memory(_), Version::V1) => {
                 usage.memory_peak_bytes = said("memory.max_usage_in_bytes").parse().ok();
                 usage.memory_limit_hits = said("memory.failcnt").parse().ok();

@@ -21,7 +21,7 @@ use anyhow::{Context, Result};
 use limit_files::{Controller, Version};
 use place::{System, request};
 
-pub use box_size::{Cpus, Cpuset, MemoryMax, Size};
+pub use box_size::{Cpus, MemoryMax, Size};
 pub use usage::{OutOfMemory, Usage};
 
 /// How long a group may take to be removed after its last process has ended.
@@ -80,7 +80,7 @@ impl Cgroup {
             let folder = Folder { version, path, controllers, keeper };
             folder.keeper.iter().try_for_each(|keeper| keep(keeper, &folder.controllers))?;
             let mut limits = folder.controllers.iter();
-            limits.try_for_each(|controller| controller.limit(version, &folder.path, &parent))?;
+            limits.try_for_each(|controller| controller.limit(version, &folder.path))?;
             made.folders.push(folder);
         }
         Ok(made)

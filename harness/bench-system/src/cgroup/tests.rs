@@ -7,7 +7,7 @@ use super::place::Mount;
 use super::*;
 
 fn size() -> Size {
-    Size { cpu_quota: Some(Cpus(500)), cpuset: Some(Cpuset(0b11)), memory_max: Some(MemoryMax(64 << 20)) }
+    Size { cpu_quota: Some(Cpus(500)), memory_max: Some(MemoryMax(64 << 20)) }
 }
 
 fn read(path: &Path) -> String {
@@ -32,16 +32,13 @@ fn version_1_has_a_folder_for_each_hierarchy() {
         Mount { version: Version::V1, path, root: "/".to_owned(), controllers }
     };
     let system = System {
-        mounts: vec![mount(&["cpu", "cpuacct"]), mount(&["cpuset"]), mount(&["memory"])],
+        mounts: vec![mount(&["cpu", "cpuacct"]), mount(&["memory"])],
         own: vec![(vec!["memory".to_owned()], "/own".to_owned())],
     };
-    fs::write(root.path().join("cpuset/cpuset.effective_mems"), "0\n").unwrap();
     let group = Cgroup::create_in(&system, &size()).unwrap();
-    let [cpu, cpuset, memory] = group.folders.as_slice() else { panic!("{group:?}") };
+    let [cpu, memory] = group.folders.as_slice() else { panic!("{group:?}") };
     assert_eq!(read(&cpu.path.join("cpu.cfs_quota_us")), "50000");
     assert_eq!(read(&cpu.path.join("cpu.cfs_period_us")), "100000");
-    assert_eq!(read(&cpuset.path.join("cpuset.cpus")), "0-1");
-    assert_eq!(read(&cpuset.path.join("cpuset.mems")), "0");
     assert!(memory.path.starts_with(root.path().join("memory/own")), "below the harness' own: {memory:?}");
     assert_eq!(read(&memory.path.join("memory.limit_in_bytes")), (64 << 20).to_string());
 
@@ -73,10 +70,10 @@ fn version_2_has_one_folder_below_the_group_that_shares_out_all_controllers() {
     let root = tempfile::tempdir().unwrap();
     let below = root.path().join("user/session");
     fs::create_dir_all(&below).unwrap();
-    fs::write(root.path().join("cgroup.controllers"), "cpuset cpu io memory pids\n").unwrap();
+    fs::write(root.path().join("cgroup.controllers"), "cpu io memory pids\n").unwrap();
     // A group that may not be changed: a folder in the file's place.
     fs::create_dir(below.join("cgroup.subtree_control")).unwrap();
-    fs::write(root.path().join("user/cgroup.subtree_control"), "cpu memory cpuset\n").unwrap();
+    fs::write(root.path().join("user/cgroup.subtree_control"), "cpu memory\n").unwrap();
     let group = Cgroup::create_in(&unified(root.path(), "/user/session"), &size()).unwrap();
     let [folder] = group.folders.as_slice() else { panic!("{group:?}") };
     assert_eq!(folder.path.parent(), Some(root.path().join("user").as_path()));
@@ -96,7 +93,7 @@ fn version_2_has_one_folder_below_the_group_that_shares_out_all_controllers() {
         (Some(8_192), Some(7), Some(2))
     );
     let keeper = folder.keeper.clone().unwrap();
-    assert_eq!(read(&keeper.join("cgroup.subtree_control")), "+cpu +cpuset +memory");
+    assert_eq!(read(&keeper.join("cgroup.subtree_control")), "+cpu +memory");
     assert_eq!(
         keeper.parent(),
         folder.path.parent(),
@@ -142,7 +139,7 @@ fn version_2_makes_no_group_below_one_with_processes_except_the_root() {
 #[test]
 fn controllers_that_nobody_shares_out_are_requested_and_a_missing_one_is_named() {
     let root = tempfile::tempdir().unwrap();
-    fs::write(root.path().join("cgroup.controllers"), "cpu memory\n").unwrap();
+    fs::write(root.path().join("cgroup.controllers"), "cpu\n").unwrap();
     fs::write(root.path().join("cgroup.subtree_control"), "").unwrap();
     let system = unified(root.path(), "/");
     let quota = Size { cpu_quota: Some(Cpus(1_500)), ..Size::default() };
@@ -150,7 +147,7 @@ fn controllers_that_nobody_shares_out_are_requested_and_a_missing_one_is_named()
     assert_eq!(read(&root.path().join("cgroup.subtree_control")), "+cpu");
     emptied(&group);
     let said = format!("{:#}", Cgroup::create_in(&system, &size()).unwrap_err());
-    assert!(said.contains("cpuset") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("memory_max") && said.lines().count() == 1, "{said}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use bench_analysis::two_runs::{Both, between};
 use bench_model::results::RunFolder;
 use bench_report::{all_runs, compare};
@@ -26,7 +26,6 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
     let (Some(before), Some(after)) = (&args.before, &args.after) else {
         return all(results);
     };
-    ensure_two(before, after)?;
     let runs = [before, after].map(|run| RunFolder::open(run).and_then(|folder| compare::load(&folder)));
     let [before, after] = runs;
     let runs = Both { before: &before?, after: &after? };
@@ -39,12 +38,4 @@ fn all(results: &Path) -> Result<bool> {
     super::print(all_runs::markdown(&all))?;
     all.unreadable.iter().for_each(|run| bench_system::note!("left out: {run}"));
     Ok(true)
-}
-
-/// Refuses one folder that is given twice.
-fn ensure_two(before: &Path, after: &Path) -> Result<()> {
-    let real = |path: &Path| path.canonicalize();
-    let is_same = real(before).ok().zip(real(after).ok()).is_some_and(|(before, after)| before == after);
-    ensure!(!is_same, "{} is given twice; give two runs", before.display());
-    Ok(())
 }

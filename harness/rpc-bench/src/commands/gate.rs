@@ -43,9 +43,6 @@ pub struct Args {
     /// Build and measure every server, whether or not it changed.
     #[arg(long)]
     all: bool,
-    /// For a commit whose servers count under other names than today's: read no counters, of neither side.
-    #[arg(long)]
-    without_counters: bool,
     /// The largest move that does not matter.
     #[arg(long, value_name = "PERCENT", default_value = "3%")]
     margin: Percent,

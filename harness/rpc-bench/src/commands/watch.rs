@@ -36,9 +36,6 @@ pub struct Args {
     /// Address of node_exporter, which reads the machine's counters.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9100")]
     node_listen: SocketAddr,
-    /// Address of Grafana.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000")]
-    grafana_listen: SocketAddr,
     /// Folder of the samples and of the lists that runs write their targets into.
     #[arg(long, value_name = "DIR", default_value = "target/watch")]
     folder: PathBuf,
@@ -86,16 +83,9 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
              prometheus-node-exporter"
         ),
     }
-    match on_path("grafana-server").or_else(|| on_path("grafana")) {
-        Some(program) => {
-            let sources = config.0.join("watch/grafana-sources.yml");
-            started.push(start_grafana(&program, &sources, listens, args)?);
-            bench_system::say!("Grafana: http://{}/d/rpc-bench", args.grafana_listen);
-        }
-        None => bench_system::say!(
-            "Grafana: not installed; its board is bench-scripts/watch/board.json: https://grafana.com/grafana/download"
-        ),
-    }
+    bench_system::say!(
+        "Grafana's board is bench-scripts/watch/board.json; docs/HOSTS.md says how to show it"
+    );
     bench_system::say!("now start a run: just bench-all smoke --prometheus 127.0.0.1:0");
     bench_system::say!(
         "k6's own samples: K6_PROMETHEUS_RW_SERVER_URL=http://{listens}/api/v1/write before the command"
@@ -121,23 +111,15 @@ fn log(folder: &Path, name: &str) -> PathBuf {
 
 /// Copies the configuration to where the lists of targets are, with this call's addresses in it.
 fn write_config(from: &Path, args: &Args) -> Result<()> {
-    for folder in ["targets", "grafana/boards", "grafana/datasources", "grafana/dashboards"] {
-        let folder = args.folder.join(folder);
-        fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
-    }
-    let boards = args.folder.join("grafana/boards").canonicalize()?;
-    for (name, to) in [
-        ("prometheus.yml", "prometheus.yml"),
-        ("rules.yml", "rules.yml"),
-        ("board.json", "grafana/boards/board.json"),
-        ("grafana-boards.yml", "grafana/dashboards/boards.yml"),
-    ] {
+    let targets = args.folder.join("targets");
+    fs::create_dir_all(&targets).with_context(|| format!("can't make {}", targets.display()))?;
+    for name in ["prometheus.yml", "rules.yml"] {
         let text = read(from.join(name))?.replace("127.0.0.1:9100", &args.node_listen.to_string());
-        let to = args.folder.join(to);
+        let to = args.folder.join(name);
         check_own(&to, &text)?;
-        write(to, &text.replace("{boards}", &boards.to_string_lossy()))?;
+        write(to, &text)?;
     }
-    for list in ["targets/harness.json", "targets/servers.json"].map(|list| args.folder.join(list)) {
+    for list in ["harness.json", "servers.json"].map(|list| targets.join(list)) {
         // A run that goes on already has written them.
         if !list.exists() {
             write(list, "[]\n")?;
@@ -204,28 +186,4 @@ fn start_prometheus(
 fn listening(said: &str) -> Option<SocketAddr> {
     let line = said.lines().find(|line| line.contains("msg=\"Listening on\""))?;
     line.split("address=").nth(1)?.split_whitespace().next()?.parse().ok()
-}
-
-fn start_grafana(program: &Path, sources: &Path, prometheus: SocketAddr, args: &Args) -> Result<Started> {
-    let text = read(sources)?.replace("{prometheus}", &prometheus.to_string());
-    write(args.folder.join("grafana/datasources/prometheus.yml"), &text)?;
-    let folder = args.folder.canonicalize()?;
-    let listen = args.grafana_listen;
-    let verb = program.ends_with("grafana").then(|| "server".to_owned());
-    // Where Grafana's own packages keep what it shows.
-    let home = Path::new("/usr/share/grafana");
-    let home = home.is_dir().then(|| format!("--homepath={}", home.display()));
-    let settings = [
-        ("paths.provisioning", folder.join("grafana").display().to_string()),
-        ("paths.data", folder.join("grafana/data").display().to_string()),
-        ("paths.logs", folder.join("grafana/logs").display().to_string()),
-        ("server.http_addr", listen.ip().to_string()),
-        ("server.http_port", listen.port().to_string()),
-        ("auth.anonymous.enabled", "true".to_owned()),
-        ("analytics.reporting_enabled", "false".to_owned()),
-        ("analytics.check_for_updates", "false".to_owned()),
-    ];
-    let settings = settings.map(|(setting, value)| format!("cfg:{setting}={value}"));
-    let flags: Vec<String> = verb.into_iter().chain(home).chain(settings).collect();
-    start("grafana", program, &flags, &args.folder)
 }

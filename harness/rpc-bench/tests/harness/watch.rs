@@ -64,9 +64,8 @@ impl Watch {
             fs::copy(file.path(), bench.path("watch").join(file.file_name())).unwrap();
         }
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let grafana = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let folder = bench.path("watched");
-        let args = ["watch", "--listen", "127.0.0.1:0", "--node-listen", &free, "--grafana-listen", &grafana];
+        let args = ["watch", "--listen", "127.0.0.1:0", "--node-listen", &free];
         let mut command = bench.command(&args);
         let output = fs::File::create(bench.path("watch.log")).unwrap();
         command.arg("--folder").arg(&folder).stderr(output.try_clone().unwrap()).stdout(output);

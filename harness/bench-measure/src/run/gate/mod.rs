@@ -9,10 +9,10 @@ use anyhow::{Context, Result, ensure};
 
 use self::checkout::Checkout;
 use super::instructions::Counter;
-use super::resolved_with;
+use super::resolved;
 use crate::subject::{self, layouts::build_in};
 use bench_model::config::layouts::{self, Layouts, can_be_drawn};
-use bench_model::config::{Campaign, ConfigDir, Percent, Ready, Server};
+use bench_model::config::{Campaign, ConfigDir, Percent, Server};
 use bench_model::plan::Plan;
 use bench_model::provenance::sources;
 use bench_model::results::RunFolder;
@@ -48,8 +48,6 @@ pub struct Question<'a> {
     pub workloads: &'a [String],
     /// Whether servers that did not change are measured, too.
     pub all: bool,
-    /// Whether no counters are read, of neither side.
-    pub without_counters: bool,
 }
 
 /// A server as it is and as it was.
@@ -130,15 +128,8 @@ impl Sides {
         let workloads = workloads.collect::<Result<_>>()?;
         let checkout = Checkout::new(commit)?;
         let (mut pairs, mut same) = (Vec::new(), Vec::new());
-        for mut now in servers {
-            let mut base = at_base(&checkout, question.entries(), &now)?;
-            if question.without_counters {
-                for ready in [&mut now.ready, &mut base.ready] {
-                    if let Ready::Line(places) = ready {
-                        places.metrics = None;
-                    }
-                }
-            }
+        for now in servers {
+            let base = at_base(&checkout, question.entries(), &now)?;
             match !question.all && is_same(&checkout, &now, &base) {
                 true => same.push(now.name),
                 false => pairs.push(Pair { now, base }),
@@ -238,7 +229,7 @@ impl Sides {
             ..self.campaign.clone()
         };
         campaign.check().context("gate")?;
-        resolved_with(campaign, servers, self.workloads.clone())
+        resolved(campaign, servers, self.workloads.clone())
     }
 
     /// Counts instructions of both sides of each pair that is built in layouts, for each request of the plan.

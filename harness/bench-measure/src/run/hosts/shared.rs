@@ -120,7 +120,7 @@ pub enum Done {
     /// Nothing, or the load tool failed.
     Refused {
         /// Why.
-        #[serde(with = "bench_system::foreign_text::text")]
+        #[serde(serialize_with = "bench_system::foreign_text::kept")]
         reason: String,
     },
     /// It sent its share.

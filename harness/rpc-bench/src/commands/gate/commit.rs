@@ -60,8 +60,7 @@ impl Args {
             .option("margin", [self.margin])
             .option("max-foreign-cpu", self.max_foreign_cpu)
             .option("max-steal", self.max_steal)
-            .flag("all", self.all)
-            .flag("without-counters", self.without_counters);
+            .flag("all", self.all);
         call.0
     }
 
@@ -115,8 +114,7 @@ pub fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result
     let interrupt = prepare()?;
     let own = args.servers.clone().map(ConfigDir);
     let (servers, workloads) = (&args.server, &args.workload);
-    let (all, without_counters) = (args.all, args.without_counters);
-    let question = Question { config, own: own.as_ref(), servers, workloads, all, without_counters };
+    let question = Question { config, own: own.as_ref(), servers, workloads, all: args.all };
     let mut sides = Sides::new(question, &commit)?;
     if !sides.pairs.is_empty() {
         let what = if args.all { "compared with itself at" } else { "built from other sources than at" };
