@@ -5,12 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use bench_measure::owned_process::{Limits, Output, Owned};
 use bench_model::config::Placement;
 use bench_system::cgroup::{Cgroup, Cpus, Size};
-use bench_system::interrupt::Interrupt;
 
 /// The group, unless this machine or this user has none.
 fn group(size: Size) -> Option<Cgroup> {
