@@ -134,7 +134,7 @@ pub fn resolved(text: &str) -> Plan {
     }
     fs::create_dir(dir.path().join("campaigns")).unwrap();
     fs::write(dir.path().join("campaigns/own.toml"), text).unwrap();
-    resolve(&ConfigDir(dir.path().to_owned()), "own").unwrap().0
+    resolve(&ConfigDir(dir.path().to_owned()), "own", &Instead::default()).unwrap().0
 }
 
 /// A section of a report, up to the next heading of its kind.
