@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use bench_measure::run::resolve;
-use bench_model::config::{Campaign, ConfigDir};
+use bench_model::config::{Campaign, ConfigDir, Instead};
 use bench_model::load::{Latency, OpenWindow};
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_model::plan::{self, Plan, Trial};
