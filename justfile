@@ -13,7 +13,7 @@ cargo := if lints == "" { "cargo" } else { "cargo --config 'build.rustc-workspac
 cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))} " + cargo + " test --workspace --no-fail-fast"
 
 # The harness's tests put load on servers, and wait most of the time; the others run next to them.
-tests_next_to_it := "export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 4))}; " + cargo_test + " --exclude rpc-bench --lib --bins --tests; code=$?; " + cargo_test + " --bin rpc-bench --test cgroups --test reports && exit $code"
+tests_next_to_it := "export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 4))}; " + cargo_test + " --exclude rpc-bench --lib --bins --tests; code=$?; " + cargo_test + " --bin rpc-bench --test reports && exit $code"
 
 _list:
     @just --list --unsorted

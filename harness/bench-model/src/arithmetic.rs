@@ -125,6 +125,7 @@ impl Rest<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::each_is_refused;
 
     #[test]
     fn products_come_before_sums_and_the_left_before_the_right() {
@@ -141,16 +142,7 @@ mod tests {
 
     #[test]
     fn what_is_no_formula_is_said() {
-        for (text, named) in [
-            ("", "missing"),
-            ("1 +", "missing"),
-            ("(1", ") is missing"),
-            ("1 2", "one too many"),
-            ("1.2.3", "no number"),
-        ] {
-            let error = text.parse::<Formula>().unwrap_err();
-            assert!(error.contains(named), "{text}: {error}");
-        }
+        each_is_refused("formulas", "{}", str::parse::<Formula>);
         assert_eq!("a * b / a".parse::<Formula>().unwrap().variables(), ["a", "b", "a"]);
     }
 }

@@ -1,10 +1,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use bench_model::headers::Access;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use serde_json::json;
 use tungstenite::{Message, WebSocket};
@@ -148,45 +146,6 @@ fn a_message_without_an_id_has_no_answer_and_takes_no_time() {
         let answer = connection.request(r#"{"id":1,"method":"a","params":[0]}"#).unwrap();
         assert_eq!(answer.json().unwrap()["result"], 1);
         assert!(began.elapsed() < Duration::from_secs(30), "it waited");
-    }
-}
-
-/// The head of the one request that a server of HTTP or WebSocket gets.
-fn head_of(scheme: &str, url_host: &str, headers: &[&str]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let addr = listener.local_addr().unwrap();
-    let heads = Arc::new(Mutex::new(String::new()));
-    let head = Arc::clone(&heads);
-    let serving = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let mut text = String::new();
-        while !text.ends_with("\r\n\r\n") {
-            reader.read_line(&mut text).unwrap();
-        }
-        *head.lock().unwrap() = text.to_ascii_lowercase();
-        let _ = stream.write_all(b"HTTP/1.1 400 x\r\ncontent-length: 0\r\n\r\n");
-    });
-    let given: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();
-    let access = Access { headers: Headers::parse(&given).unwrap(), ca: None };
-    let target =
-        Target::parse(&format!("{scheme}://{url_host}:{}/", addr.port())).unwrap().with_access(&access);
-    let _ = request(&target.resolved(addr), r#"{"id":1,"method":"a"}"#);
-    serving.join().unwrap();
-    let head = heads.lock().unwrap().clone();
-    head.replace(&format!(":{}", addr.port()), ":PORT")
-}
-
-#[test]
-fn each_request_names_the_host_of_the_url_or_the_one_that_was_given() {
-    for scheme in ["http", "ws"] {
-        let hosts = |head: &str| -> Vec<String> {
-            head.lines().filter(|line| line.starts_with("host:")).map(str::to_owned).collect()
-        };
-        assert_eq!(hosts(&head_of(scheme, "node.example", &[])), ["host: node.example:PORT"], "{scheme}");
-        let own = head_of(scheme, "127.0.0.1", &["HOST: other", "x-way: a", "x-way: b"]);
-        assert_eq!(hosts(&own), ["host: other"], "{scheme}");
-        assert!(own.contains("x-way: a\r\n") && own.contains("x-way: b\r\n"), "both are sent: {own}");
     }
 }
 

@@ -195,18 +195,7 @@ mod tests {
     use super::*;
     use crate::tests::each_is_refused;
 
-    const BASE: &str = r#"
-        [[server]]
-        name = "a"
-        title = "A"
-        label = "a server"
-        colour = 1
-        build = ["make"]
-        program = "a/server"
-        args = ["--listen", "{listen}", "--tuning", "{tuning}", "--walk={walk_ns_per_slot}"]
-        ready = { line = { addr = "/addr" } }
-        contract = true
-    "#;
+    const BASE: &str = include_str!("../../tests/fixtures/servers-base.toml");
 
     fn read_text(text: &str) -> Result<Vec<Server>> {
         let folder = tempfile::tempdir()?;
@@ -229,7 +218,7 @@ mod tests {
         assert_eq!(names, ["a", "own"]);
         assert_eq!(read_own("# nothing yet\n").unwrap().len(), 1);
         let said = format!("{:#}", read_own(&own.replace("\"own\"", "\"a\"")).unwrap_err());
-        assert!(said.contains("servers.toml:3 and ") && said.contains("servers.local.toml:2"), "{said}");
+        assert!(said.contains("servers.toml:2 and ") && said.contains("servers.local.toml:2"), "{said}");
         let said = format!("{:#}", read_own("[[server]]\nname = 7").unwrap_err());
         assert!(said.contains("servers.local.toml") && said.contains("name"), "{said}");
     }
@@ -265,31 +254,7 @@ mod tests {
         });
     }
 
-    const VARIANTS: &str = r#"
-        [[server]]
-        name = "c"
-        title = "C"
-        cargo = "c"
-        args = ["--listen", "{listen}"]
-        ready = { line = { addr = "/addr" } }
-
-        [[variant]]
-        axis = "store"
-        usual = "memory"
-        value = "disk"
-        of = ["c"]
-        words = "on disk"
-        cargo = { features = "disk", target = "disk" }
-
-        [[variant]]
-        axis = "trace"
-        usual = "off"
-        value = "on"
-        of = ["a", "c"]
-        words = "traced"
-        cargo = { package = "c", features = "trace", target = "trace" }
-        more_args = ["--trace"]
-    "#;
+    const VARIANTS: &str = include_str!("../../tests/fixtures/servers-variants.toml");
 
     /// Two builds of other features in one folder would be one program, and so one of them measured twice.
     #[test]

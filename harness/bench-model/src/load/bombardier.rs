@@ -282,21 +282,17 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_there() {
-        let sample = parse(REFUSED).unwrap();
-        assert_eq!(sample.succeeded, 0);
-        assert_eq!(
-            sample.failed,
-            BTreeMap::from([("dial tcp: connect: connection refused".to_owned(), 50_770)])
-        );
-    }
-
-    #[test]
-    fn requests_that_took_too_long() {
-        let sample = parse(TIMEOUTS).unwrap();
-        assert_eq!(sample.succeeded, 1_090);
-        assert_eq!(sample.failed, BTreeMap::from([("timeout".to_owned(), 57)]));
-        assert!(sample.latency_us.p90 < 100_000.0 && sample.latency_us.p99 > 100_000.0);
+    fn failures_as_the_tool_gives_them() {
+        let refused = "dial tcp: connect: connection refused";
+        for (text, succeeded, kind, failed) in
+            [(REFUSED, 0, refused, 50_770), (TIMEOUTS, 1_090, "timeout", 57)]
+        {
+            let sample = parse(text).unwrap();
+            assert_eq!(sample.succeeded, succeeded);
+            assert_eq!(sample.failed, BTreeMap::from([(kind.to_owned(), failed)]));
+        }
+        let latency = parse(TIMEOUTS).unwrap().latency_us;
+        assert!(latency.p90 < 100_000.0 && latency.p99 > 100_000.0);
     }
 
     #[test]
@@ -339,19 +335,17 @@ mod tests {
     }
 
     #[test]
-    fn a_load_shorter_than_the_tool_takes_is_interrupted() {
-        let (args, interrupted) = measured(&load(250), None, Body::Text("{}"), "http://a/", Path::new("t"));
-        assert_eq!((args[3].as_str(), interrupted), ("5250ms", true));
-        let (args, interrupted) = measured(&load(1_000), None, Body::Text("{}"), "http://a/", Path::new("t"));
-        assert_eq!((args[3].as_str(), interrupted), ("1000ms", false));
+    fn a_load_that_is_short_or_waits_for_its_connections_is_interrupted() {
+        for (ms, connecting_ms, given, is_interrupted) in [
+            (250, None, "5250ms", true),
+            (1_000, None, "1000ms", false),
+            (3_000, Some(10_000), "18000ms", true),
+        ] {
+            let (args, interrupted) =
+                measured(&load(ms), connecting_ms, Body::Text("{}"), "http://a/", Path::new("t"));
+            assert_eq!((args[3].as_str(), interrupted), (given, is_interrupted));
+        }
         assert_eq!(arguments(&load(250), Body::Text("{}"), "http://a/", &[])[3], "1000ms", "by hand");
-    }
-
-    #[test]
-    fn a_load_that_waits_for_its_connections_is_interrupted() {
-        let (args, interrupted) =
-            measured(&load(3_000), Some(10_000), Body::Text("{}"), "http://a/", Path::new("t"));
-        assert_eq!((args[3].as_str(), interrupted), ("18000ms", true));
     }
 
     #[test]

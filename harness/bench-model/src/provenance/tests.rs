@@ -6,36 +6,10 @@ use super::*;
 use bench_system::repository::changed_files;
 
 /// A workspace of a server, a library below it and a tool next to it.
-const FILES: [(&str, &str); 12] = [
-    (
-        "Cargo.toml",
-        "[workspace]\nresolver = \"3\"\nmembers = [\"servers/one\", \"kit\", \"tool\"]\n[workspace.package]\nedition = \
-         \"2024\"\n[workspace.dependencies]\nkit = { path = \"kit\", features = [\"base\"] }\n\
-         [profile.release]\nlto = \"thin\"\n",
-    ),
-    ("Cargo.lock", "# as cargo wrote it\n"),
-    (
-        "servers/one/Cargo.toml",
-        "[package]\nname = \"one\"\nversion = \"0.1.0\"\nedition.workspace = true\n\
-         [features]\ndefault = [\"fast\"]\nfast = [\"kit/fast\"]\nmore = []\n\
-         [dependencies]\nkit.workspace = true\n[dev-dependencies]\ntool = { path = \"../../tool\" }\n",
-    ),
-    ("servers/one/src/main.rs", "fn main() {}\n"),
-    ("servers/one/tests/it.rs", "// a test\n"),
-    ("servers/one/examples/minimal.rs", "fn main() {}\n"),
-    (
-        "kit/Cargo.toml",
-        "[package]\nname = \"kit\"\nversion = \"0.1.0\"\nedition.workspace = true\n[features]\nbase = []\nfast = []\n",
-    ),
-    ("kit/src/lib.rs", "pub fn answer() {}\n"),
-    ("kit/src/deep/table.txt", "1\n"),
-    ("tool/Cargo.toml", "[package]\nname = \"tool\"\nversion = \"0.1.0\"\nedition = \"2024\"\n"),
-    ("tool/src/lib.rs", "pub fn tool() {}\n"),
-    ("README.md", "# One\n"),
-];
+const FILES: &str = include_str!("../../tests/fixtures/workspace.txt");
 
 fn written(to: &Path) {
-    for (name, text) in FILES {
+    for (name, text) in FILES.split("== ").filter_map(|file| file.split_once('\n')) {
         let path = to.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();

@@ -139,6 +139,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::tests::each_is_refused;
 
     fn located(text: &str) -> Result<Schema> {
         let folder = tempfile::tempdir().unwrap();
@@ -162,19 +163,6 @@ mod tests {
 
     #[test]
     fn a_malformed_schema_is_named_with_its_place() {
-        for (text, named) in [
-            ("{\n  \"type\": }", "a.json:2: not JSON"),
-            (
-                r#"{ "properties": { "a": { "type": "sting" } } }"#,
-                "a.json: no JSON Schema: at /properties/a/type: ",
-            ),
-            (r#"{ "pattern": "(" }"#, "a.json: no JSON Schema: "),
-            (r##"{ "$ref": "#/$defs/none" }"##, "/$defs/none"),
-            (r#"{ "$ref": "other.json" }"#, "put what it refers to under $defs"),
-            (r#"{ "$ref": "http://127.0.0.1:1/a.json" }"#, "put what it refers to under $defs"),
-        ] {
-            let said = format!("{:#}", located(text).unwrap_err());
-            assert!(said.contains(named) && said.lines().count() == 1, "{text}: {said}");
-        }
+        each_is_refused("JSON schemas", "{}", located);
     }
 }

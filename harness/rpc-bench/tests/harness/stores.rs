@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use bench_model::load::Load;
+use bench_model::load::records::{self, kept};
 use serde_json::Value;
 
 use crate::bench::{Bench, ended, stderr};
@@ -69,9 +71,31 @@ fn a_light_request_is_measured_with_a_heavy_one_on_each_store_and_thread() {
     for observation in observations {
         assert_eq!(observation["outcome"]["kind"], "completed", "{observation}");
         assert!(observation["outcome"]["background"].is_object(), "{observation}");
+        is_kept(&bench, &observation);
     }
     let ready = ready(&bench);
     assert_eq!(ready["actix-blocks-on-one-thread-store-redb"]["blocks_on"], "one-thread", "{ready}");
+}
+
+/// Each request of the window is kept, and gives the window's figures again.
+fn is_kept(bench: &Bench, observation: &Value) {
+    let number = format!("{:04}-", observation["number"].as_u64().unwrap());
+    let files = fs::read_dir(bench.folder().join("tool-output")).unwrap().map(|entry| entry.unwrap().path());
+    let of = |path: &std::path::PathBuf, end: &str| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with(&number) && name.ends_with(end)
+    };
+    let files: Vec<_> = files.collect();
+    let find =
+        |end: &str| files.iter().find(|path| of(path, end)).unwrap_or_else(|| panic!("{end}: {files:?}"));
+    let load =
+        Load { rate: Some(50), connections: 8, duration_ms: 500, timeout_ms: 2_000, ..Load::default() };
+    let sample = records::sample(&kept::read(find(".rpc-load.records.csv.gz")).unwrap(), &load).unwrap();
+    let found = &observation["outcome"]["load"];
+    assert_eq!(serde_json::to_value(sample.latency_us).unwrap(), found["latency_us"]);
+    assert_eq!(serde_json::to_value(sample.open).unwrap(), found["open"]);
+    let log = fs::read_to_string(find(".rpc-load.hlog")).unwrap();
+    assert_eq!(log.matches("HISTF").count(), 2, "from due times, and from sends: {log}");
 }
 
 #[test]

@@ -3,9 +3,6 @@
 //! In three steps, so that a window contains only the second: the tool's input is written ([`Bench::prepare`]), the
 //! tool runs ([`Bench::put_on`]), and its output is read ([`Bench::read`]). [`Bench::run_load`] is all three.
 
-#[cfg(test)]
-mod tests;
-
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -3,25 +3,7 @@ use crate::load::{LoadSample, UserStage};
 use crate::workload::requests::Known;
 
 /// Two users over two seconds: the clock began at 1,000,000 µs, the third request failed, and the fifth had no end.
-const CSV: &str = "metric_name,timestamp,metric_value,extra_tags,metadata
-vus,900000,0.000000,,
-rpc_began,1200000,200.000000,,
-rpc_lag,1200100,0.100000,,
-rpc_connect,1201000,0.500000,,
-rpc_latency,1202000,1.500000,,
-http_reqs,1202000,1.000000,,
-vus,1900000,2.000000,,
-rpc_began,1700300,700.000000,,
-rpc_lag,1700400,0.300000,,
-rpc_latency,1705000,4.000000,,
-rpc_lag,2200000,0.000000,,
-rpc_latency,2250000,50.000000,,
-rpc_failures,2250000,1.000000,kind=wrong answer,
-rpc_lag,2700000,0.000000,,
-rpc_latency,2702000,2.000000,,
-vus,2900000,1.000000,,
-rpc_lag,2990000,0.000000,,
-";
+const CSV: &str = include_str!("../../../tests/fixtures/k6-samples.csv");
 
 fn load() -> Load {
     let stages = vec![UserStage { users: 2, duration_ms: 2_000 }];
