@@ -14,6 +14,7 @@ mod own;
 mod pack;
 mod views;
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -342,9 +343,15 @@ fn without_retired(plan: &mut Value) {
     };
     of(&mut plan["campaign"]);
     let arms = plan.pointer_mut("/campaign/arm").and_then(Value::as_array_mut);
+    let mut servers = BTreeMap::new();
     for arm in arms.into_iter().flatten() {
         of(arm);
         arm.get_mut("settings").map(of);
+        // Arms that were others but for a setting named these.
+        if let Some(server) = arm["of"].as_str().and_then(|of| servers.get(of)).cloned() {
+            arm["server"] = server;
+        }
+        servers.insert(arm["name"].to_string().trim_matches('"').to_owned(), arm["server"].clone());
     }
     for server in plan["servers"].as_array_mut().into_iter().flatten() {
         of(server);

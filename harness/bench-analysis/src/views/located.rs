@@ -62,9 +62,9 @@ pub(super) fn locate<'a>(plan: &'a Plan, cell: &'a Cell) -> Located<'a> {
             places.insert(Along::Setting(name), Place { order, words: place.words, number: place.number });
         }
     }
-    let variant = campaign.arm(&cell.server).and_then(|arm| campaign.base(arm).variant.as_ref());
+    let variant = campaign.arm(&cell.server).and_then(|arm| arm.variant.as_ref());
     for (axis, value) in variant.into_iter().flat_map(|choice| &choice.values) {
-        let order = campaign.axes.order(axis, value) as f64;
+        let order = campaign.values(axis).position(|known| known == value).unwrap_or(0) as f64;
         places.insert(Along::Variant(axis.clone()), words(value, order));
     }
     Located { cell, entry, places }

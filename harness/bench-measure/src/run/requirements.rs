@@ -202,7 +202,7 @@ fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
         campaign.environment.with(&server.overrides).network.is_none(),
         "{place} runs already, and a network is made for servers that the harness starts; leave network out"
     );
-    let own = (!server.overrides.is_empty()).then_some("settings of an [[arm]]");
+    let own = (!server.overrides.is_empty()).then_some("a setting of [axes]");
     if let Some(what) = campaign.first_of(&[PLACEMENT, DUETS, STALL]).or(own) {
         bail!("{place}: runs already, and {what} would change it; leave one of them out");
     }

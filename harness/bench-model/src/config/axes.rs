@@ -1,8 +1,5 @@
 //! Axes of a campaign: each server in each combination of the values. They become the campaign's arms, requests and
-//! loads when it is read, so that all behind knows arms alone.
-
-mod compared;
-mod excepted;
+//! loads when it is read. Several tables of axes are a union: what of one grid is not in another.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +12,7 @@ use super::view::one_or_several;
 use crate::field_checks::distinct;
 use crate::load::LoadTool;
 
-use super::{Campaign, CampaignArm, Overrides, View};
-
-pub use excepted::Except;
+use super::{Campaign, CampaignArm, Overrides, Placement, View};
 
 /// The most arms that axes may become.
 const MOST_ARMS: usize = 500;
@@ -36,30 +31,20 @@ pub(super) const NO_SETTINGS: [&str; 5] = [SERVER, WORKLOAD, CONNECTIONS, RATE, 
 const NONE: [&str; 2] = ["none", "loopback"];
 
 /// Axes, by name: `server`, `workload`, `connections`, `rate`, `tool`, a setting that an arm may have, or an axis of
-/// variants in `servers.toml`.
+/// variants in `servers.toml`. What it does not name of requests, loads and tools is as the campaign's fields say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Axes(pub(super) BTreeMap<String, Vec<Value>>);
 
-/// An axis and one of its values.
-type Coordinate<'a> = (&'a str, &'a Value);
+/// What is not run: one value, or several, of each of some axes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Except(pub(super) BTreeMap<String, Value>);
+
+/// Where something stands: a value of each axis.
+type Place = BTreeMap<String, Value>;
 
 impl Axes {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether there is an axis of that name.
-    pub(super) fn has(&self, axis: &str) -> bool {
-        self.0.contains_key(axis)
-    }
-
-    /// Where a value of an axis stands among its values; 0 where it does not.
-    pub fn order(&self, axis: &str, value: &str) -> usize {
-        self.values(axis).iter().position(|known| known == value).unwrap_or(0)
-    }
-
     fn values(&self, axis: &str) -> &[Value] {
         self.0.get(axis).map_or(&[], Vec::as_slice)
     }
@@ -76,11 +61,35 @@ impl Axes {
         numbers.with_context(|| format!("field axes.{axis}: give whole numbers"))
     }
 
-    /// The axes of settings.
-    fn settings(&self) -> impl Iterator<Item = (&str, &[Value])> {
-        let is_setting = |name: &str| !NO_SETTINGS.contains(&name);
-        let settings = self.0.iter().filter(move |(name, _)| is_setting(name));
-        settings.map(|(name, values)| (name.as_str(), values.as_slice()))
+    /// The axes of settings and of variants.
+    fn settings(&self) -> impl Iterator<Item = (&String, &Vec<Value>)> {
+        self.0.iter().filter(|(name, _)| !NO_SETTINGS.contains(&name.as_str()))
+    }
+
+    /// Each server at each combination of the settings.
+    fn places(&self) -> Result<Vec<Place>> {
+        let of = |axis: &str, value: &Value| Place::from([(axis.to_owned(), value.clone())]);
+        let mut places: Vec<Place> = self.values(SERVER).iter().map(|server| of(SERVER, server)).collect();
+        for (axis, values) in self.settings() {
+            let with_each = |place: &Place| {
+                let with = |value| place.clone().into_iter().chain(of(axis, value)).collect();
+                values.iter().map(with).collect::<Vec<Place>>()
+            };
+            places = places.iter().flat_map(with_each).collect();
+            ensure!(places.len() <= MOST_ARMS, "table [axes]: they give more than {MOST_ARMS} combinations");
+        }
+        Ok(places)
+    }
+}
+
+impl Except {
+    /// Whether it names the place.
+    fn names(&self, place: &Place) -> bool {
+        self.0.iter().all(|(axis, excepted)| {
+            let is_excepted =
+                |value| one_or_several(excepted).iter().any(|other| is_same(axis, other, value));
+            place.get(axis).is_some_and(is_excepted)
+        })
     }
 }
 
@@ -94,16 +103,6 @@ fn setting(axis: &str, value: &Value) -> Result<Overrides> {
         serde_json::from_value(table).with_context(|| format!("field axes.{axis}: {value}"))?;
     own.check_ranges("axes")?;
     Ok(own)
-}
-
-/// Puts what an axis names, if anything, in the place of a field; `too` says what the field names where it does.
-fn put<T>(field: &mut Vec<T>, named: Result<Vec<T>>, too: &str) -> Result<()> {
-    if named.as_ref().is_ok_and(Vec::is_empty) {
-        return Ok(());
-    }
-    ensure!(field.is_empty(), "field axes.{too}, too; leave one out");
-    *field = named?;
-    Ok(())
 }
 
 /// A value as part of an arm's name.
@@ -136,161 +135,286 @@ fn is_same(axis: &str, one: &Value, other: &Value) -> bool {
 }
 
 impl Campaign {
+    /// The loads: connection counts, or the rates of an open loop.
+    pub(super) fn amounts(&self) -> &[u32] {
+        self.open.as_ref().map_or(&self.connections, |open| &open.rates)
+    }
+
+    /// The axis that has them.
+    pub(super) fn amounts_axis(&self) -> &'static str {
+        if self.open.is_some() { RATE } else { CONNECTIONS }
+    }
+
+    pub(super) fn set_amounts(&mut self, amounts: Vec<u32>) {
+        match &mut self.open {
+            Some(open) => open.rates = amounts,
+            None => self.connections = amounts,
+        }
+    }
+
+    /// The values of an axis in all tables.
+    pub fn values(&self, axis: &str) -> impl Iterator<Item = &Value> {
+        self.axes.iter().flat_map(move |axes| axes.values(axis))
+    }
+
     /// Whether a view's ratios are over values that their axes have, and what it shows is among them.
     pub(super) fn check_values(&self, view: &View) -> Result<()> {
-        if self.axes.is_empty() {
-            return Ok(());
-        }
-        for (field, values) in [("over", &view.over), ("minus", &view.minus)] {
-            values.iter().try_for_each(|(axis, value)| self.check_value(field, axis, value))?;
-        }
-        for (axis, values) in &view.only {
-            one_or_several(values).iter().try_for_each(|value| self.check_value("only", axis, value))?;
+        for (field, values) in [("over", &view.over), ("minus", &view.minus), ("only", &view.only)] {
+            for (axis, value) in values.iter().filter(|_| !self.axes.is_empty()) {
+                let values =
+                    if field == "only" { one_or_several(value) } else { std::slice::from_ref(value) };
+                values.iter().try_for_each(|value| self.check_value(field, axis, value))?;
+            }
         }
         Ok(())
     }
 
     /// Whether an axis has that value.
     fn check_value(&self, field: &str, axis: &str, value: &Value) -> Result<()> {
-        let is_there = match axis {
-            // They may stand outside of the axes.
+        // Requests, loads and tools may stand outside of the axes.
+        let is_own = match axis {
             WORKLOAD => self.workloads.iter().any(|known| value == known.as_str()),
             TOOL => self.tools().any(|known| value == known.name()),
             CONNECTIONS | RATE => self.amounts().iter().any(|known| value == known),
-            axis => self.axes.values(axis).iter().any(|known| is_same(axis, known, value)),
+            _ => false,
         };
+        let is_there = is_own || self.values(axis).any(|known| is_same(axis, known, value));
         ensure!(is_there, "field {field}.{axis}: {value} is not among the axis's values");
         Ok(())
     }
 
-    /// Puts arms, requests and connection counts in the place of the axes.
+    /// Puts arms, requests and loads in the place of the axes.
     ///
     /// # Errors
     /// One line with the field.
     pub(super) fn expand(&mut self, variants: &Variants) -> Result<()> {
+        ensure!(self.arms.is_empty(), "field arm: write its server and settings as a table [[axes]]");
         if self.axes.is_empty() {
             ensure!(self.over.is_empty(), "field over: it names values of axes, and there are no [axes]");
-            return self.except_from_arms();
+            ensure!(
+                self.excepts.is_empty(),
+                "table [[except]]: there are no [axes] that it could leave out of"
+            );
+            return Ok(());
         }
-        let axes = self.axes.clone();
-        // Coerced one by one: the names of settings live as long as the program.
-        let settings = Overrides::names().map(|name| -> &str { name });
-        let known: Vec<&str> = NO_SETTINGS.into_iter().chain(settings).chain(variants.names()).collect();
-        if let Some(axis) = axes.0.keys().find(|axis| !known.contains(&axis.as_str())) {
-            bail!("field axes: there is no axis {axis:?}; there are {}", known.join(", "));
-        }
-        for (axis, values) in &axes.0 {
-            ensure!(!values.is_empty(), "field axes.{axis}: give values");
-        }
-        self.excepts.iter().try_for_each(|except| except.check(&axes))?;
-        let servers = axes.texts(SERVER)?;
-        ensure!(!servers.is_empty(), "field axes.server: name the servers");
-        put(&mut self.workloads, axes.texts(WORKLOAD), "workload: workloads names requests")?;
-        put(&mut self.connections, axes.numbers(CONNECTIONS), "connections: connections stands by itself")?;
-        if axes.has(RATE) {
-            let open = self.open.as_mut();
-            let open = open.context("field axes.rate: rates are those of an open loop; give [open]")?;
-            put(&mut open.rates, axes.numbers(RATE), "rate: open.rates names rates")?;
-        }
-        self.expand_tools(&axes)?;
-        let stated = self.environment.settings();
-        // An environment always has a tuning and a number of slots.
-        let is_stated = |axis| {
-            !["tuning", "slots"].contains(&axis) && stated.each().any(|(setting, _)| setting.name == axis)
-        };
-        if let Some((axis, _)) = axes.settings().find(|(axis, _)| is_stated(axis)) {
-            bail!("field axes.{axis}: [environment] states it, too; leave one out");
-        }
-        let arms = self.combined(&axes, variants)?;
+        self.check_axes(variants)?;
+        self.expand_tools()?;
+        let arms = self.combined(variants)?;
         let is_plain = |(arm, _): &(CampaignArm, _)| {
             arm.settings.is_empty() && arm.loads.is_empty() && arm.variant.is_none()
         };
-        if arms.iter().all(is_plain) && arms.len() == servers.len() {
+        if arms.iter().all(is_plain) {
             let is_left_out = self.over.is_empty();
             ensure!(
                 is_left_out,
                 "field over: the axes differ in servers alone; name a baseline in its place"
             );
-            self.servers.splice(0..0, servers);
+            self.servers.splice(0..0, arms.into_iter().map(|(arm, _)| arm.name));
             return Ok(());
         }
-        self.check_over()?;
-        self.compare_within(&arms, &servers)?;
-        self.arms.splice(0..0, arms.into_iter().map(|(arm, _)| arm));
+        self.compare_within(&arms)?;
+        self.arms.extend(arms.into_iter().map(|(arm, _)| arm));
+        Ok(())
+    }
+
+    fn check_axes(&self, variants: &Variants) -> Result<()> {
+        // Coerced one by one: the names of settings live as long as the program.
+        let settings = Overrides::names().map(|name| -> &str { name });
+        let known: Vec<&str> = NO_SETTINGS.into_iter().chain(settings).chain(variants.names()).collect();
+        let stated = self.environment.settings();
+        // An environment always has a tuning and a number of slots.
+        let is_stated = |axis: &str| {
+            !["tuning", "slots"].contains(&axis) && stated.each().any(|(setting, _)| setting.name == axis)
+        };
+        for axes in &self.axes {
+            ensure!(!axes.values(SERVER).is_empty(), "field axes.server: name the servers");
+            for (axis, values) in &axes.0 {
+                if !known.contains(&axis.as_str()) {
+                    bail!("field axes: there is no axis {axis:?}; there are {}", known.join(", "));
+                }
+                ensure!(!values.is_empty(), "field axes.{axis}: give values");
+                ensure!(!is_stated(axis), "field axes.{axis}: [environment] states it, too; leave one out");
+            }
+        }
+        let has_no_rates = self.values(RATE).next().is_none() || self.open.is_some();
+        ensure!(has_no_rates, "field axes.rate: rates are those of an open loop; give [open]");
+        for Except(excepted) in &self.excepts {
+            ensure!(!excepted.is_empty(), "table [[except]]: name an axis and its value");
+            ensure!(
+                !excepted.contains_key(TOOL),
+                "field except.tool: each load tool sends all that the others do; leave it out"
+            );
+            for (axis, excepted) in excepted {
+                for one in one_or_several(excepted) {
+                    self.check_value("except", axis, one)?;
+                }
+            }
+        }
         Ok(())
     }
 
     /// The load tools are those of the open loop, where there is one, and else those of the closed loops.
-    fn expand_tools(&mut self, axes: &Axes) -> Result<()> {
-        if !axes.has(TOOL) {
+    fn expand_tools(&mut self) -> Result<()> {
+        let named: Vec<&Value> = self.values(TOOL).collect();
+        if named.is_empty() {
             return Ok(());
         }
-        let named = axes.texts(TOOL)?;
-        let of = |name: &String| {
+        distinct("axes.tool", &named)?;
+        let of = |name: &&Value| {
             let known = || LoadTool::ALL.map(LoadTool::name).join(", ");
-            let none = || format!("field axes.tool: there is no load tool {name:?}; there are {}", known());
-            LoadTool::named(name).with_context(none)
+            let none = || format!("field axes.tool: there is no load tool {name}; there are {}", known());
+            name.as_str().and_then(LoadTool::named).with_context(none)
         };
         let tools = named.iter().map(of).collect::<Result<Vec<_>>>()?;
-        distinct("axes.tool", &named)?;
-        if let Some(open) = &mut self.open {
-            return put(&mut open.tools, Ok(tools), "tool: open.tools names load tools");
+        let own = self.open.as_mut().map_or(&mut self.tools, |open| &mut open.tools);
+        let is_left_out = own.is_empty() && self.tool.is_default();
+        ensure!(is_left_out, "field axes.tool: tool names a load tool, too; leave one out");
+        own.clone_from(&tools);
+        if self.open.is_none() {
+            // The default first: a run keeps the version of one tool that has closed loops alone.
+            self.tool = if tools.contains(&LoadTool::default()) { LoadTool::default() } else { tools[0] };
         }
-        ensure!(self.tool.is_default(), "field axes.tool: tool names a load tool, too; leave one out");
-        // The default first: a run keeps the version of one tool that has closed loops alone.
-        self.tool = if tools.contains(&LoadTool::default()) { LoadTool::default() } else { tools[0] };
-        put(&mut self.tools, Ok(tools), "tool: tool names a load tool")
+        Ok(())
     }
 
-    /// An arm for each combination of servers, settings and variants that is run, with its place on the axes.
-    fn combined<'a>(
-        &self,
-        axes: &'a Axes,
-        variants: &Variants,
-    ) -> Result<Vec<(CampaignArm, Vec<Coordinate<'a>>)>> {
-        let mut places: Vec<Vec<Coordinate<'_>>> =
-            axes.values(SERVER).iter().map(|server| vec![(SERVER, server)]).collect();
-        for (axis, values) in axes.settings() {
-            let with_each =
-                |place: Vec<_>| values.iter().map(move |value| [&place[..], &[(axis, value)]].concat());
-            places = places.into_iter().flat_map(with_each).collect();
-            ensure!(places.len() <= MOST_ARMS, "table [axes]: they give more than {MOST_ARMS} combinations");
-        }
-        let mut arms = Vec::new();
-        for place in places {
-            let Some(loads) = self.loads(&place) else { continue };
-            let mut settings = Overrides::default();
-            let mut name = String::new();
-            let mut choice = Choice::default();
-            for (axis, value) in &place {
-                let text = || value.as_str().unwrap_or_default().to_owned();
-                if *axis == SERVER {
-                    (choice.of, name) = (text(), text());
-                    continue;
+    /// An arm for each combination of servers, settings and variants that is run, with its place.
+    fn combined(&mut self, variants: &Variants) -> Result<Vec<(CampaignArm, Place)>> {
+        let mut arms: Vec<(CampaignArm, Place)> = Vec::new();
+        let (mut workloads, mut amounts) = (Vec::new(), Vec::new());
+        let axis = self.amounts_axis();
+        for axes in &self.axes {
+            let own = axes.stated_or(WORKLOAD, axes.texts(WORKLOAD)?, &self.workloads)?;
+            let loads = axes.stated_or(axis, axes.numbers(axis)?, self.amounts())?;
+            for place in axes.places()? {
+                let mut arm = arm_at(&place, variants)?;
+                for (workload, amount) in
+                    own.iter().flat_map(|name| loads.iter().map(move |load| (name, load)))
+                {
+                    let at = [(WORKLOAD, Value::from(workload.as_str())), (axis, Value::from(*amount))];
+                    let at = at.map(|(axis, value)| (axis.to_owned(), value));
+                    let at = place.clone().into_iter().chain(at).collect();
+                    if !self.excepts.iter().any(|except| except.names(&at)) {
+                        arm.loads.entry(workload.clone()).or_default().push(*amount);
+                    }
                 }
-                if variants.has(axis) {
-                    ensure!(value.is_string(), "field axes.{axis}: {value} is no name; give texts");
-                    choice.values.insert((*axis).to_owned(), text());
-                } else {
-                    settings = setting(axis, value)?.or(&settings);
+                match arms.iter_mut().find(|(known, _)| known.name == arm.name) {
+                    // A search has no loads of its own.
+                    _ if arm.loads.is_empty() && !loads.is_empty() => {}
+                    Some((known, _)) => known.add_loads(arm.loads),
+                    None => arms.push((arm, place)),
                 }
-                name.push_str(&format!("-{}-{}", axis.replace('_', "-"), slug(value)));
             }
-            let server = variants.entry(&choice)?;
-            let variant = (!choice.values.is_empty()).then_some(choice);
-            let arm = CampaignArm {
-                name,
-                server: Some(server),
-                settings,
-                variant,
-                loads,
-                ..CampaignArm::default()
-            };
-            arms.push((arm, place));
+            add_new(&mut workloads, own);
+            add_new(&mut amounts, loads);
         }
         ensure!(!arms.is_empty(), "table [[except]]: it leaves nothing to run");
+        let is_all = |arm: &CampaignArm| {
+            arm.loads.len() == workloads.len() && arm.loads.values().all(|own| own.len() == amounts.len())
+        };
+        for (arm, _) in arms.iter_mut().filter(|(arm, _)| is_all(arm)) {
+            arm.loads.clear();
+        }
+        self.workloads = workloads;
+        self.set_amounts(amounts);
         Ok(arms)
     }
+
+    /// Compares each arm with that of the baseline, or at the campaign's `over`, which is the same in all else. Duets
+    /// without either run the pairs that the views show ratios of.
+    fn compare_within(&mut self, arms: &[(CampaignArm, Place)]) -> Result<()> {
+        for (axis, value) in &self.over {
+            // An arm is at each load and request itself.
+            let is_of_arms = ![WORKLOAD, TOOL, CONNECTIONS, RATE].contains(&axis.as_str());
+            ensure!(
+                is_of_arms,
+                "field over.{axis}: give a server or a setting; a view's over may name the others"
+            );
+            self.check_value("over", axis, value)?;
+        }
+        let of_views = || self.views.iter().map(|view| view.over.clone()).filter(|over| !over.is_empty());
+        let overs: Vec<Place> = match &self.baseline {
+            Some(_) if !self.over.is_empty() => {
+                bail!("fields baseline and over: both say what is compared with what; leave one out")
+            }
+            Some(baseline) if !self.values(SERVER).any(|server| server == baseline.as_str()) => {
+                bail!("field baseline: {baseline:?} is not among axes.server; name one of these")
+            }
+            Some(baseline) => vec![[(SERVER.to_owned(), Value::from(baseline.as_str()))].into()],
+            None if !self.over.is_empty() => vec![std::mem::take(&mut self.over)],
+            None if self.environment.placement == Placement::Duet && self.comparisons.is_empty() => {
+                of_views().collect()
+            }
+            None => return Ok(()),
+        };
+        self.baseline = None;
+        for over in &overs {
+            for (arm, place) in arms {
+                let value = |axis: &String, own| over.get(axis).unwrap_or(own).clone();
+                let reference: Place =
+                    place.iter().map(|(axis, own)| (axis.clone(), value(axis, own))).collect();
+                let is_it = |(_, other): &&(CampaignArm, Place)| {
+                    other.len() == reference.len()
+                        && other
+                            .iter()
+                            .zip(&reference)
+                            .all(|((axis, one), (_, other))| is_same(axis, one, other))
+                };
+                let pair = arms.iter().find(is_it).map(|(other, _)| (arm.name.clone(), other.name.clone()));
+                let pair = pair.filter(|(one, other)| one != other);
+                self.comparisons.extend(pair.filter(|pair| !self.comparisons.contains(pair)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Axes {
+    /// The values of an axis, or those of the campaign's field where the table names none.
+    fn stated_or<T: Clone + PartialEq + std::fmt::Debug>(
+        &self,
+        axis: &str,
+        stated: Vec<T>,
+        of_campaign: &[T],
+    ) -> Result<Vec<T>> {
+        if stated.is_empty() {
+            return Ok(of_campaign.to_vec());
+        }
+        let other = stated.iter().find(|value| !of_campaign.is_empty() && !of_campaign.contains(value));
+        match other {
+            Some(other) => {
+                bail!("field axes.{axis}: {other:?} is not among those that the campaign names besides")
+            }
+            None => Ok(stated),
+        }
+    }
+}
+
+fn add_new<T: PartialEq>(to: &mut Vec<T>, values: Vec<T>) {
+    for value in values {
+        if !to.contains(&value) {
+            to.push(value);
+        }
+    }
+}
+
+/// The arm at a place, without its loads.
+fn arm_at(place: &Place, variants: &Variants) -> Result<CampaignArm> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let of = place.get(SERVER).map(text).unwrap_or_default();
+    let (mut name, mut settings) = (of.clone(), Overrides::default());
+    let mut choice = Choice { of, values: BTreeMap::new() };
+    for (axis, value) in place.iter().filter(|(axis, _)| *axis != SERVER) {
+        if variants.has(axis) {
+            ensure!(value.is_string(), "field axes.{axis}: {value} is no name; give texts");
+            choice.values.insert(axis.clone(), text(value));
+        } else {
+            settings = setting(axis, value)?.or(&settings);
+        }
+        name.push_str(&format!("-{}-{}", axis.replace('_', "-"), slug(value)));
+    }
+    let server = variants.entry(&choice)?;
+    let variant = (!choice.values.is_empty()).then_some(choice);
+    Ok(CampaignArm { name, server, settings, variant, loads: BTreeMap::new() })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::layouts::Layouts;
+use super::view::one_or_many;
 use super::{
     Axes, Background, CampaignArm, Environment, Except, Open, Percent, Placement, Search, Stages, Tuning,
     View,
@@ -39,12 +40,12 @@ pub struct Campaign {
     /// The subjects, by name: servers, and behind them the arms.
     #[serde(default)]
     pub servers: Vec<String>,
-    /// Subjects with settings of their own.
+    /// Subjects with settings of their own, which the axes become. Not in a campaign's file.
     #[serde(default, rename = "arm", skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<CampaignArm>,
-    /// Servers and settings of which each combination is a subject; see [`Axes`].
-    #[serde(default, skip_serializing_if = "Axes::is_empty")]
-    pub axes: Axes,
+    /// Servers and settings of which each combination is a subject: one table, or several; see [`Axes`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
+    pub axes: Vec<Axes>,
     /// What of them is not run.
     #[serde(default, rename = "except", skip_serializing_if = "Vec::is_empty")]
     pub excepts: Vec<Except>,
@@ -159,11 +160,11 @@ pub(super) const fn default_connect_ms() -> u64 {
 #[serde(deny_unknown_fields)]
 pub struct Duets {
     /// Connections to each of the two servers in a closed loop: one number, or several.
-    #[serde(deserialize_with = "one_or_several")]
+    #[serde(deserialize_with = "one_or_many")]
     pub connections: Vec<u32>,
     /// Requests a second to each of the two in an open loop, besides the closed ones: one number, or several. The
     /// requests go over as many connections as the largest closed loop has.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
     pub rate: Vec<u32>,
     /// How often each pair is run at most.
     pub max_blocks: u32,
@@ -176,20 +177,6 @@ pub struct Duets {
     pub warmup_ms: u64,
     /// The measured window, in milliseconds.
     pub window_ms: u64,
-}
-
-/// A number, or those of a list.
-fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Numbers {
-        One(u32),
-        Several(Vec<u32>),
-    }
-    Ok(match Numbers::deserialize(deserializer)? {
-        Numbers::One(number) => vec![number],
-        Numbers::Several(numbers) => numbers,
-    })
 }
 
 impl Duets {

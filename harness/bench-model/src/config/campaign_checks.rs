@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::layouts::Layouts;
 use super::open_loop::MOST_RATE;
-use super::{Campaign, CampaignArm, Duets, PassRule, Placement, View};
+use super::{Campaign, Duets, PassRule, Placement, View};
 use crate::field_checks::{distinct, known, within};
 use crate::load::Capability;
 
@@ -23,9 +23,6 @@ impl Campaign {
         self.check_parts()?;
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
-        let check =
-            |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
-        self.arms.iter().try_for_each(check)?;
         // A search needs no sweep, and so no blocks.
         let has_sweep = self.search.is_none() || !self.connections.is_empty();
         if has_sweep && self.open.is_none() {
@@ -86,7 +83,8 @@ impl Campaign {
         if !titles.is_empty() {
             distinct("view.title", &titles)?;
         }
-        let check = |view: &View| view.check(&self.axes).and_then(|()| self.check_values(view));
+        let has_axis = |axis: &str| self.values(axis).next().is_some();
+        let check = |view: &View| view.check(has_axis).and_then(|()| self.check_values(view));
         views.iter().try_for_each(|view| check(view).with_context(|| format!("[[view]] {:?}", view.title)))
     }
 

@@ -4,8 +4,9 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::axes::{CONNECTIONS, RATE, SERVER, WORKLOAD};
-use super::{Campaign, CampaignArm};
+use super::Campaign;
+use super::axes::{SERVER, WORKLOAD};
+use super::view::one_or_several;
 use crate::field_checks::distinct;
 
 /// What is said; the campaign's own where nothing is.
@@ -34,26 +35,21 @@ impl Instead {
             campaign.answered_by(&self.servers).with_context(option)?;
         }
         if let Some(workload) = &self.workload {
-            campaign.axes.remove(WORKLOAD);
+            campaign.take_axis(WORKLOAD);
             campaign.workloads = vec![workload.clone()];
             campaign.headline.retain(|name, _| name == workload);
         }
         if let Some(rate) = self.rate {
-            let open = campaign.open.as_mut();
-            let open = open.context("--rate: the campaign sends at no rate; name one with a table [open]")?;
-            open.rates = vec![rate];
-            campaign.axes.remove(RATE);
-            campaign.headline.retain(|_, amount| *amount == rate);
+            ensure!(
+                campaign.open.is_some(),
+                "--rate: the campaign sends at no rate; name one with a table [open]"
+            );
+            campaign.load_alone(rate);
         }
-        if let Some(connections) = self.connections {
-            match &mut campaign.open {
-                Some(open) => open.connections = connections,
-                None => {
-                    campaign.axes.remove(CONNECTIONS);
-                    campaign.connections = vec![connections];
-                    campaign.headline.retain(|_, amount| *amount == connections);
-                }
-            }
+        match (self.connections, &mut campaign.open) {
+            (Some(connections), Some(open)) => open.connections = connections,
+            (Some(connections), None) => campaign.load_alone(connections),
+            (None, _) => {}
         }
         if let Some(minutes) = self.minutes {
             campaign.window_ms = u64::from(minutes) * 60_000;
@@ -68,26 +64,25 @@ impl Campaign {
         distinct("servers", names)?;
         let is_other = self.ceiling.as_ref().is_none_or(|ceiling| !names.contains(ceiling));
         ensure!(is_other, "it is the campaign's ceiling already; name another server");
-        if self.axes.has(SERVER) {
-            self.axes.put(SERVER, names);
-            let axes = self.axes.clone();
-            self.excepts.retain(|except| except.check(&axes).is_ok());
-            let views = std::mem::take(&mut self.views);
-            self.views = views.into_iter().filter(|view| self.check_values(view).is_ok()).collect();
-        } else if self.arms.is_empty() {
+        if self.axes.is_empty() {
             self.compare_with(names)?;
         } else {
-            self.keep_arms_of(names)?;
+            let names: Vec<Value> = names.iter().map(|name| Value::from(name.as_str())).collect();
+            self.axes.iter_mut().for_each(|axes| drop(axes.0.insert(SERVER.to_owned(), names.clone())));
+            let is_there = |server: &Value| one_or_several(server).iter().any(|name| names.contains(name));
+            self.excepts.retain(|except| except.0.get(SERVER).is_none_or(is_there));
+            let views = std::mem::take(&mut self.views);
+            self.views = views.into_iter().filter(|view| self.check_values(view).is_ok()).collect();
         }
         let is_there = |name: &Option<String>| name.as_ref().is_none_or(|name| self.servers.contains(name));
         self.pass.retain(|rule| is_there(&rule.server) && is_there(&rule.over));
-        if self.axes.is_empty() && self.arms.is_empty() && self.compared().is_empty() {
+        if self.axes.is_empty() && self.compared().is_empty() {
             self.duets = None;
         }
         Ok(())
     }
 
-    /// Without axes and arms: the servers, the baseline, and the other sides of the pairs that name one of them.
+    /// Without axes: the servers, the baseline, and the other sides of the pairs that name one of them.
     fn compare_with(&mut self, names: &[String]) -> Result<()> {
         let has_pairs = !self.comparisons.is_empty();
         self.comparisons.retain(|(a, b)| names.contains(a) || names.contains(b));
@@ -108,37 +103,17 @@ impl Campaign {
         Ok(())
     }
 
-    /// The arms of these servers, and those that are one of them but for a setting.
-    fn keep_arms_of(&mut self, names: &[String]) -> Result<()> {
-        let server = |arm: &CampaignArm| self.base(arm).server.clone();
-        let others: Vec<String> = self.arms.iter().filter_map(server).collect();
-        let mut kept = self.arms.clone();
-        kept.retain(|arm| server(arm).is_some_and(|server| names.contains(&server)));
-        ensure!(
-            !kept.is_empty(),
-            "the campaign's arms are of {}; name one of these",
-            sorted(others).join(", ")
-        );
-        self.arms = kept;
-        Ok(())
-    }
-}
-
-/// Each name once.
-fn sorted(mut names: Vec<String>) -> Vec<String> {
-    names.sort();
-    names.dedup();
-    names
-}
-
-impl super::Axes {
     /// Takes an axis away.
-    fn remove(&mut self, axis: &str) {
-        self.0.remove(axis);
+    fn take_axis(&mut self, axis: &str) {
+        self.axes.iter_mut().for_each(|axes| drop(axes.0.remove(axis)));
+        self.excepts.iter_mut().for_each(|except| drop(except.0.remove(axis)));
+        self.excepts.retain(|except| !except.0.is_empty());
     }
 
-    /// Gives an axis these values.
-    fn put(&mut self, axis: &str, values: &[String]) {
-        self.0.insert(axis.to_owned(), values.iter().map(|name| Value::from(name.as_str())).collect());
+    /// One load in the place of all.
+    fn load_alone(&mut self, amount: u32) {
+        self.take_axis(self.amounts_axis());
+        self.set_amounts(vec![amount]);
+        self.headline.retain(|_, known| *known == amount);
     }
 }

@@ -324,7 +324,7 @@ impl Server {
             ensure!(has_flag, "field {field}: write --flag={arg}, which is left out where it has no value");
         }
         let is_plain = self.overrides.is_empty();
-        ensure!(is_plain, "field overrides: settings of its own belong into a campaign; see [[arm]]");
+        ensure!(is_plain, "field overrides: settings of its own belong into a campaign, as [axes]");
         let has_port = self.takes("port") && !matches!(self.ready, Ready::Line(_));
         let has_address = self.takes("listen") || has_port || self.running_at().is_some();
         ensure!(has_address, "field args: lacks {{listen}}, the address to bind");

@@ -96,8 +96,7 @@ fn a_server_is_measured_over_tls_with_a_token_of_now() {
 
 #[test]
 fn a_server_is_measured_by_its_unix_socket() {
-    let campaign = "[[arm]]\nname = \"by-socket\"\nserver = \"service\"\nlabel = \"by its socket\"\n\
-                    settings = { transport = \"ipc\", in_flight = 2 }\n";
+    let campaign = "[axes]\nserver = [\"service\"]\ntransport = [\"ipc\"]\nin_flight = [2]\n";
     let Some(bench) = bench(campaign) else { return };
     bench.replace("campaigns/tiny.toml", "servers = [\"service\"]", "servers = []");
     let refused = run(&bench, &["run", "tiny"]);

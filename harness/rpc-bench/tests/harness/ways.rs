@@ -36,7 +36,7 @@ fn of<'a>(observations: &'a [Value], server: &str) -> &'a Value {
 fn a_request_has_a_connection_of_its_own_where_none_is_kept() {
     let Some(bench) = small() else { return };
     let observations = ran(&bench, "closing");
-    let (closing, kept) = (of(&observations, "actix-closing"), of(&observations, "actix"));
+    let (closing, kept) = (of(&observations, "actix-keep-alive-false"), of(&observations, "actix"));
     let (answered, opened) =
         (closing["load"]["succeeded"].as_u64(), closing["network"]["passive_opens"].as_u64());
     assert!(answered > Some(10) && opened >= answered, "{closing}");
@@ -52,7 +52,7 @@ fn a_request_has_a_connection_of_its_own_where_none_is_kept() {
 fn the_calls_of_a_batch_are_those_that_the_server_counted() {
     let Some(bench) = small() else { return };
     let observations = ran(&bench, "batches");
-    for server in ["actix-b10", "actix-ws-b10"] {
+    for server in ["actix-batch-10", "actix-batch-10-transport-websocket"] {
         let sample = of(&observations, server);
         let (messages, counted) =
             (sample["load"]["succeeded"].as_u64().unwrap(), sample["server_requests"].as_u64().unwrap());

@@ -62,23 +62,32 @@ fn what_is_excepted_is_not_run() {
 }
 
 #[test]
-fn without_axes_an_exception_is_of_all_arms_that_state_no_loads() {
-    let with = |arms: &str, except: &str| {
-        let loads = "workloads = [\"getBalance\", \"getBlocks\"]\nconnections = [4, 8]\n";
-        campaign(&format!("{loads}[[except]]\n{except}\n{arms}"))
+fn several_tables_of_axes_are_a_union() {
+    let loads = "workloads = [\"getBalance\", \"getBlocks\"]\nconnections = [4, 8]\n[[except]]\nworkload = \
+        \"getBlocks\"\nconnections = 8\n";
+    let grid = |rest: &str| format!("[[axes]]\nserver = [\"legacy\"]\n{rest}\n");
+    let of = |grids: &[String]| campaign(&format!("{loads}{}", grids.concat()));
+    let run = of(&[
+        grid("threads = [1]"),
+        grid("threads = [2]\nworkload = [\"getBlocks\"]"),
+        grid("threads = [1, 3]\nconnections = [8]\nworkload = [\"getBalance\"]"),
+    ]);
+    let run = run.unwrap();
+    assert_eq!((run.connections.len(), run.workloads.len()), (2, 2));
+    let measured = |threads, workload| {
+        [4, 8].map(|count: u32| run.measures(&format!("legacy-threads-{threads}"), workload, count.into()))
     };
-    let arms = "[[arm]]\nname = \"a\"\nserver = \"legacy\"\nsettings = { threads = 1 }\n\
-        [[arm]]\nname = \"b\"\nof = \"a\"\nsettings = { threads = 2 }\n\
-        [[arm]]\nname = \"c\"\nserver = \"actix\"\nloads = { getBlocks = [8] }\n";
-    let run = with(arms, "workload = \"getBlocks\"\nconnections = 8").unwrap();
-    let measured = |server, workload| [4, 8].map(|count: u32| run.measures(server, workload, count.into()));
-    for arm in ["a", "b"] {
-        assert_eq!((measured(arm, "getBalance"), measured(arm, "getBlocks")), ([true, true], [true, false]));
+    let all = [1, 2, 3].map(|threads| (measured(threads, "getBalance"), measured(threads, "getBlocks")));
+    let [none, first] = [[false, false], [true, false]];
+    assert_eq!(all, [([true, true], first), (none, first), ([false, true], none)]);
+    for (wrong, named) in [
+        (grid("connections = [5]"), "axes.connections: 5 is not among"),
+        ("[[axes]]\nthreads = [1]\n".to_owned(), "axes.server"),
+        ("[[arm]]\nname = \"a\"\nserver = \"legacy\"\n".to_owned(), "field arm"),
+    ] {
+        let error = format!("{:#}", of(&[grid("threads = [1]"), wrong]).unwrap_err());
+        assert!(error.contains(named) && !error.contains('\n'), "{error}");
     }
-    assert_eq!(measured("c", "getBlocks"), [false, true], "its own loads stand");
-    let none = format!("{:#}", with("", "connections = 8").unwrap_err());
-    assert!(none.contains("there are no [axes] and no [[arm]]"), "{none}");
-    each_is_refused("arms, excepted", "{}", |except| with(arms, except));
 }
 
 #[test]
@@ -118,7 +127,7 @@ fn variants_of_servers_are_axes() {
     let campaign = campaign(ALLOCATORS).unwrap();
     assert_eq!(campaign.servers.len(), 8);
     let arm = campaign.arm("actix-allocator-system-threads-2").unwrap();
-    assert_eq!((arm.server.as_deref(), arm.settings.threads), (Some("actix-system"), Some(2)));
+    assert_eq!((&*arm.server, arm.settings.threads), ("actix-system", Some(2)));
     assert_eq!(campaign.entry_of("actix-allocator-system-threads-2"), "actix");
     let of = |name: &str| campaign.server(&crate::config::tests::shipped(), name).unwrap();
     let (usual, system) = (of("actix-allocator-jemalloc-threads-1"), of("actix-allocator-system-threads-1"));

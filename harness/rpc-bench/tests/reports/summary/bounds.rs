@@ -103,7 +103,7 @@ fn a_bound_is_judged_at_the_loads_that_are_compared() {
 fn a_bound_whose_servers_share_no_load_is_not_shown() {
     let arm = |name: &str, connections: u32| CampaignArm {
         name: name.to_owned(),
-        server: Some(name.to_owned()),
+        server: name.to_owned(),
         loads: BTreeMap::from([("getBalance".to_owned(), vec![connections])]),
         ..CampaignArm::default()
     };
