@@ -93,7 +93,10 @@ fn is_kept(bench: &Bench, observation: &Value) {
     let sample = records::sample(&kept::read(find(".rpc-load.records.csv.gz")).unwrap(), &load).unwrap();
     let found = &observation["outcome"]["load"];
     assert_eq!(serde_json::to_value(sample.latency_us).unwrap(), found["latency_us"]);
-    assert_eq!(serde_json::to_value(sample.open).unwrap(), found["open"]);
+    let open = serde_json::to_value(sample.open).unwrap();
+    for field in ["sent", "send_lag_us", "own_lag_us", "from_send_us"] {
+        assert_eq!(open[field], found["open"][field], "{field}");
+    }
     let log = fs::read_to_string(find(".rpc-load.hlog")).unwrap();
     assert_eq!(log.matches("HISTF").count(), 2, "from due times, and from sends: {log}");
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::observed::{completed, observation, two_servers};
 use crate::samples::sample;
 use bench_analysis::block_counts::planned_block_counts;
-use bench_analysis::{Comparison, Comparisons, Lost, Mark, Observed, Summary, Verdict, summarize};
+use bench_analysis::{Comparison, Comparisons, Finding, Lost, Mark, Observed, Summary, Verdict, summarize};
 use bench_model::config::{Campaign, ConfigDir, PassRule, Placement};
 use bench_model::figure::Figure;
 use bench_model::observation::{Observation, Outcome};
@@ -31,55 +31,74 @@ fn observe(campaign: &Campaign, outcome: impl Fn(&Trial) -> Outcome) -> Vec<Obse
     planned.map(|trial| observation(trial, outcome(trial))).collect()
 }
 
-/// A machine that gets half as fast from block to block, and actix `faster` times legacy, give or take `noise`.
-fn drifting(blocks: u32, faster: f64, noise: f64) -> Summary {
-    let campaign = campaign(blocks);
-    let observations = observe(&campaign, |trial| {
+/// What the summary makes of a campaign whose planned trials gave this.
+fn of(campaign: &Campaign, outcome: impl Fn(&Trial) -> Outcome) -> Summary {
+    summarized(campaign, &observe(campaign, outcome))
+}
+
+/// A machine that gets half as fast from block to block, and actix `faster` times legacy, give or take `noise`: what is
+/// found of rates and of CPU time.
+fn drifting(blocks: u32, faster: f64, noise: f64) -> [Finding; 2] {
+    let summary = of(&campaign(blocks), |trial| {
         let machine = 100_000.0 / f64::from(trial.block);
         let wobble = 1.0 + noise * if trial.block % 2 == 0 { 1.0 } else { -1.0 };
         let rate = if trial.server == "actix" { machine * faster * wobble } else { machine };
         completed(sample(rate, 1e6 / rate))
     });
-    summarized(&campaign, &observations)
+    rate_and_cpu(actix_over_legacy(&summary))
 }
 
 fn actix_over_legacy(summary: &Summary) -> &Comparison {
     summary.comparison("actix", "legacy", "getBalance", 125).unwrap()
 }
 
+fn rate_and_cpu(pair: &Comparison) -> [Finding; 2] {
+    [Figure::RequestsPerSecond, Figure::CpuUsPerRequest].map(|figure| pair.findings[&figure])
+}
+
+/// A run to its end, stopped and resumed now and then or not.
+struct Ran {
+    observations: Vec<Observation>,
+    summary: Summary,
+}
+
+impl Ran {
+    fn through(campaign: &Campaign, gave: &dyn Fn(&Trial) -> Outcome) -> Self {
+        let observations = run_in_stints(campaign, usize::MAX, gave);
+        let summary = summarized(campaign, &observations);
+        assert_eq!(summary.left, 0);
+        Self { observations, summary }
+    }
+
+    /// The blocks of a server's trials.
+    fn blocks(&self, server: &str) -> Vec<u32> {
+        let of = self.observations.iter().filter(|observation| observation.trial.server == server);
+        of.map(|observation| observation.trial.block).collect()
+    }
+}
+
 #[test]
 fn pairs_see_through_a_machine_that_drifts() {
-    let summary = drifting(8, 1.10, 0.01);
-    let comparison = actix_over_legacy(&summary);
-    assert_eq!(
-        (
-            comparison.findings[&Figure::RequestsPerSecond].verdict,
-            comparison.findings[&Figure::CpuUsPerRequest].verdict
-        ),
-        (Verdict::Faster, Verdict::Faster)
-    );
-    let (low, high) = comparison.findings[&Figure::RequestsPerSecond].ratio.interval.unwrap();
-    assert!(low < 1.10 && 1.10 < high && high - low < 0.04, "{comparison:?}");
-    assert!(comparison.findings[&Figure::CpuUsPerRequest].ratio.value < 1.0);
+    let [rate, cpu] = drifting(8, 1.10, 0.01);
+    assert_eq!((rate.verdict, cpu.verdict), (Verdict::Faster, Verdict::Faster));
+    let (low, high) = rate.ratio.interval.unwrap();
+    assert!(low < 1.10 && 1.10 < high && high - low < 0.04, "{rate:?}");
+    assert!(cpu.ratio.value < 1.0);
 }
 
 #[test]
 fn each_of_the_five_verdicts_comes_from_observations() {
-    let verdict = |faster, noise| {
-        actix_over_legacy(&drifting(12, faster, noise)).findings[&Figure::RequestsPerSecond].verdict
-    };
-    assert_eq!(verdict(1.10, 0.01), Verdict::Faster);
-    assert_eq!(verdict(0.90, 0.01), Verdict::Slower);
-    assert_eq!(verdict(1.01, 0.002), Verdict::DifferentButSmall);
-    assert_eq!(verdict(1.00, 0.005), Verdict::Equivalent);
-    assert_eq!(verdict(1.00, 0.20), Verdict::Inconclusive);
-    let few = drifting(5, 2.00, 0.00);
-    assert_eq!(
-        actix_over_legacy(&few).findings[&Figure::RequestsPerSecond].verdict,
-        Verdict::Inconclusive,
-        "five blocks give no interval"
-    );
-    assert_eq!(actix_over_legacy(&few).findings[&Figure::RequestsPerSecond].blocks_needed, Some(6));
+    for (faster, noise, verdict) in [
+        (1.10, 0.01, Verdict::Faster),
+        (0.90, 0.01, Verdict::Slower),
+        (1.01, 0.002, Verdict::DifferentButSmall),
+        (1.00, 0.005, Verdict::Equivalent),
+        (1.00, 0.20, Verdict::Inconclusive),
+    ] {
+        assert_eq!(drifting(12, faster, noise)[0].verdict, verdict);
+    }
+    let [few, _] = drifting(5, 2.00, 0.00);
+    assert_eq!((few.verdict, few.blocks_needed), (Verdict::Inconclusive, Some(6)), "five give no interval");
 }
 
 /// What a run of `campaign` observes, stopped and resumed after every `stint` trials.
@@ -150,14 +169,9 @@ fn a_limit_of_time_ends_a_run_at_a_planned_analysis() {
 #[test]
 fn what_is_resolved_stops_costing_time() {
     let (campaign, gave) = mixed();
-    let observations = run_in_stints(&campaign, usize::MAX, &gave);
-    let blocks = |server: &str| {
-        let of = |observation: &&Observation| observation.trial.server == server;
-        observations.iter().filter(of).map(|observation| observation.trial.block).max().unwrap()
-    };
-    let summary = summarized(&campaign, &observations);
-    assert_eq!(summary.left, 0);
-    assert_eq!(blocks("actix"), summary.block_counts[0]);
+    let ran = Ran::through(&campaign, &gave);
+    let blocks = |server| *ran.blocks(server).last().unwrap();
+    assert_eq!(blocks("actix"), ran.summary.block_counts[0]);
     assert_eq!((blocks("jsonrpsee"), blocks("legacy")), (40, 40));
     assert!(blocks("control") <= 6, "the ceiling is compared with nobody");
 }
@@ -167,10 +181,8 @@ fn cells_that_are_not_compared_cost_less() {
     let (campaign, gave) = mixed();
     let headline = BTreeMap::from([("getBalance".to_owned(), 500)]);
     let campaign = Campaign { compare_headline_only: true, curve_blocks: None, headline, ..campaign };
-    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let Ran { observations, summary } = Ran::through(&campaign, &gave);
     let trials = plan::trials(&campaign);
-    let summary = summarized(&campaign, &observations);
-    assert_eq!(summary.left, 0);
     let levels: HashSet<u32> = summary.comparisons.iter().map(|pair| pair.level.connections).collect();
     assert_eq!((levels, summary.comparisons.len()), (HashSet::from([500]), 2));
     let blocks =
@@ -190,54 +202,38 @@ fn cells_that_are_not_compared_cost_less() {
 }
 
 #[test]
-fn a_resumed_run_has_the_same_summary() {
-    let (campaign, gave) = mixed();
-    let bytes =
-        |observations: &[Observation]| serde_json::to_string(&summarized(&campaign, observations)).unwrap();
-    let through = run_in_stints(&campaign, usize::MAX, &gave);
-    for stint in [1, 7, 50] {
-        let stopped = run_in_stints(&campaign, stint, &gave);
-        assert_eq!(stopped, through, "the same trials, in the same order");
-        assert_eq!(bytes(&stopped), bytes(&through));
+fn a_resumed_run_makes_the_same_trials() {
+    let lost = lost_blocks::spoiled(6, |block| block % 4 == 1);
+    let uncompared = lost_blocks::uncompared(|trial| trial.server == "actix" && trial.block <= 2);
+    let (plain, gave) = mixed();
+    let gave: [(&Campaign, &dyn Fn(&Trial) -> Outcome); 3] =
+        [(&plain, &gave), (&lost.0, &lost.1), (&uncompared.0, &uncompared.1)];
+    for (campaign, gave) in gave {
+        let through = run_in_stints(campaign, usize::MAX, gave);
+        for stint in [1, 2, 7, 50] {
+            assert_eq!(run_in_stints(campaign, stint, gave), through, "the same, in the same order");
+        }
+        assert!(summarized(campaign, &through[..through.len() / 2]).left > 0, "it is known at any point");
     }
-    let half = &through[..through.len() / 2];
-    assert_eq!(bytes(half), bytes(half), "and can be worked out at any point");
-    let summary = summarized(&campaign, half);
-    assert!(summary.left > 0);
 }
 
 #[test]
 fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
-    let campaign = campaign(7);
-    let summary = summarized(
-        &campaign,
-        &observe(&campaign, |trial| match (trial.server.as_str(), trial.block) {
-            ("actix", 3) => Outcome::one_wrong_answer("before the window", "HTTP 500".into()),
-            ("actix", _) => completed(sample(120_000.0, 8.0)),
-            _ => completed(sample(100_000.0, 10.0)),
-        }),
-    );
+    let summary = of(&campaign(7), |trial| match (trial.server.as_str(), trial.block) {
+        ("actix", 3) => Outcome::one_wrong_answer("before the window", "HTTP 500".into()),
+        ("actix", _) => completed(sample(120_000.0, 8.0)),
+        _ => completed(sample(100_000.0, 10.0)),
+    });
     let cell = summary.cell("actix", "getBalance", 125).unwrap();
-    assert_eq!((cell.completed, summary.failed.len()), (6, 1));
-    assert_eq!(cell.marks, [Mark::FailedTrials]);
-    assert_eq!(actix_over_legacy(&summary).findings[&Figure::RequestsPerSecond].blocks, 6);
+    assert_eq!((cell.completed, summary.failed.len(), &cell.marks[..]), (6, 1, &[Mark::FailedTrials][..]));
+    assert_eq!(rate_and_cpu(actix_over_legacy(&summary))[0].blocks, 6);
     assert_eq!(cell.figure(Figure::RequestsPerSecond).unwrap().value, 120_000.0, "a failure is no zero");
+    let unmeasured = of(&campaign(1), |_| Outcome::ServerDied { reason: "signal 9".into(), after_s: None });
+    let cell = unmeasured.cell("legacy", "getBalance", 125).unwrap();
+    assert!(cell.figures.is_empty() && cell.completed == 0 && cell.marks == [Mark::FailedTrials]);
+    assert_eq!(unmeasured.comparisons, []);
 }
 
-#[test]
-fn an_unmeasured_server_has_a_cell_and_no_figures() {
-    let campaign = campaign(1);
-    let summary = summarized(
-        &campaign,
-        &observe(&campaign, |_| Outcome::ServerDied { reason: "signal 9".into(), after_s: None }),
-    );
-    let cell = summary.cell("legacy", "getBalance", 125).unwrap();
-    assert!(cell.figures.is_empty() && cell.completed == 0);
-    assert_eq!(cell.marks, [Mark::FailedTrials]);
-    assert_eq!(summary.comparisons, []);
-}
-
-/// A bound on actix's CPU over legacy's, still without its limit.
 /// With too few blocks for its comparisons no difference, however large, could be shown.
 #[test]
 fn every_shipped_campaign_has_enough_blocks() {

@@ -32,20 +32,14 @@ fn bound_of_duets(ratio: f64, noise: f64) -> (Option<Estimate>, bool) {
     let rule = PassRule { within: Some("5%".parse().unwrap()), ..rule() };
     let mut campaign = Campaign { pass: vec![rule], ..campaign(12) };
     campaign.environment.placement = Placement::Duet;
-    let summary = summarized(
-        &campaign,
-        &observe(&campaign, |trial| {
-            let wobble = 1.0 + noise * ((f64::from(trial.number) * 0.618_034).fract() - 0.5);
-            let cpu_us = 10.0 * wobble * if trial.server == "actix" { ratio } else { 1.0 };
-            completed(sample(10_000.0, cpu_us))
-        }),
-    );
+    let summary = of(&campaign, |trial| {
+        let wobble = 1.0 + noise * ((f64::from(trial.number) * 0.618_034).fract() - 0.5);
+        let cpu_us = 10.0 * wobble * if trial.server == "actix" { ratio } else { 1.0 };
+        completed(sample(10_000.0, cpu_us))
+    });
     let bound = &summary.bounds[0];
-    assert_eq!(
-        bound.found,
-        Some(actix_over_legacy(&summary).findings[&Figure::CpuUsPerRequest].ratio),
-        "one ratio, printed once"
-    );
+    let [_, cpu] = rate_and_cpu(actix_over_legacy(&summary));
+    assert_eq!(bound.found, Some(cpu.ratio), "one ratio, printed once");
     (bound.found, bound.holds)
 }
 
@@ -76,17 +70,14 @@ fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
 fn bounds_at_two_loads(campaign: Campaign) -> Vec<(u32, bool, bool)> {
     let rule = PassRule { at_most: Some(0.85), ..rule() };
     let campaign = Campaign { pass: vec![rule], connections: vec![125, 500], ..campaign };
-    let summary = summarized(
-        &campaign,
-        &observe(&campaign, |trial| {
-            let cpu_us = match (&*trial.server, trial.connections) {
-                ("actix", 125) => 20.0,
-                ("actix", _) => 8.0,
-                _ => 10.0,
-            };
-            completed(sample(100_000.0, cpu_us))
-        }),
-    );
+    let summary = of(&campaign, |trial| {
+        let cpu_us = match (&*trial.server, trial.connections) {
+            ("actix", 125) => 20.0,
+            ("actix", _) => 8.0,
+            _ => 10.0,
+        };
+        completed(sample(100_000.0, cpu_us))
+    });
     let bounds = summary.bounds.iter();
     bounds.map(|bound| (bound.level.connections, bound.found.is_some(), bound.holds)).collect()
 }
@@ -97,17 +88,14 @@ fn a_bound_is_judged_at_the_loads_that_are_compared() {
     let headline = BTreeMap::from([("getBalance".to_owned(), 500)]);
     let campaign = Campaign { headline, compare_headline_only: true, ..campaign(12) };
     assert_eq!(bounds_at_two_loads(campaign), [(500, true, true)]);
-}
-
-#[test]
-fn a_bound_whose_servers_share_no_load_is_not_shown() {
+    // Servers that share no load have no ratio.
     let arm = |name: &str, connections: u32| CampaignArm {
         name: name.to_owned(),
         server: name.to_owned(),
         loads: BTreeMap::from([("getBalance".to_owned(), vec![connections])]),
         ..CampaignArm::default()
     };
-    let with = |arms: Vec<CampaignArm>| bounds_at_two_loads(Campaign { arms, ..campaign(12) });
+    let with = |arms: Vec<CampaignArm>| bounds_at_two_loads(Campaign { arms, ..super::campaign(12) });
     assert_eq!(with(vec![arm("actix", 500), arm("legacy", 125)]), [(125, false, false)]);
     assert_eq!(with(vec![arm("actix", 500)]), [(500, true, true)]);
 }
@@ -116,15 +104,12 @@ fn a_bound_whose_servers_share_no_load_is_not_shown() {
 fn a_bound_on_a_figure_is_one_for_each_server_and_for_each_trial() {
     let rule = PassRule { server: None, over: None, at_most: Some(11.0), ..rule() };
     let campaign = Campaign { pass: vec![rule], ..campaign(3) };
-    let summary = summarized(
-        &campaign,
-        &observe(&campaign, |trial| {
-            let cpu_us = if trial.server == "actix" && trial.block == 2 { 12.0 } else { 10.0 };
-            completed(sample(10_000.0, cpu_us))
-        }),
-    );
-    let of = |bound: &bench_analysis::Bound| (bound.rule.server.clone().unwrap(), bound.holds);
-    let mut found: Vec<_> = summary.bounds.iter().map(of).collect();
+    let summary = of(&campaign, |trial| {
+        let cpu_us = if trial.server == "actix" && trial.block == 2 { 12.0 } else { 10.0 };
+        completed(sample(10_000.0, cpu_us))
+    });
+    let named = |bound: &bench_analysis::Bound| (bound.rule.server.clone().unwrap(), bound.holds);
+    let mut found: Vec<_> = summary.bounds.iter().map(named).collect();
     found.sort();
     assert!(found.contains(&("actix".to_owned(), false)), "one trial of three is above: {found:?}");
     assert!(found.contains(&("legacy".to_owned(), true)), "{found:?}");
