@@ -40,7 +40,7 @@ _both first other:
 bench-all campaign="quick" *options:
     @{{bench}} run {{campaign}} {{options}}
 
-# Open a run's report in the browser, the newest one where none is named: tabs, zoom, every trial, and the list of all runs
+# Open a run's report in the browser, the newest one where none is named: tabs, charts, every trial
 [no-exit-message]
 open *run:
     @{{bench}} open {{run}}
@@ -87,12 +87,6 @@ gate *options:
 [no-exit-message]
 report run *options:
     @{{bench}} report {{run}} {{options}}
-
-# Write the list of all runs and a page of each into target/pages, as a static site: what GitHub Pages takes (--to DIR)
-[group('results')]
-[no-exit-message]
-pages *options:
-    @{{bench}} pages {{options}}
 
 # Make finished runs small enough to keep in the repository; they can't be resumed after that
 [group('results')]

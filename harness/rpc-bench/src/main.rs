@@ -41,17 +41,10 @@ enum Verb {
     Why(commands::why::Args),
     /// Write the report of a run again, from its folder alone.
     Report(commands::report::Args),
-    /// Write a run's report as a page, report.html, and the list of all runs, index.html; open the page where there is
-    /// a desktop.
+    /// Write a run's report as a page, report.html, and open it where there is a desktop.
     Open {
         /// The run's folder; the newest run where left out.
         run: Option<PathBuf>,
-    },
-    /// Write the list of all runs and a page of each into a folder, as a static site: what GitHub Pages takes.
-    Pages {
-        /// The folder.
-        #[arg(long, value_name = "DIR", default_value = "target/pages")]
-        to: PathBuf,
     },
     /// Make finished runs small enough to keep: compress what was measured, and remove raw output and what is made
     /// again from the rest: campaign.toml, summary.json, report.html.
@@ -112,7 +105,6 @@ fn carry_out(cli: Cli) -> Result<ExitCode> {
         Verb::Why(args) => commands::why::why(&config, &args)?.into(),
         Verb::Report(args) => commands::report::report(&args)?.into(),
         Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
-        Verb::Pages { to } => commands::browse::pages(&cli.results, &to)?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
         Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),

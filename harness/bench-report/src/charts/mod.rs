@@ -4,10 +4,8 @@
 //! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. It is light or
 //! dark, as its reader prefers ([`palette`]).
 
-pub(super) mod inline;
 mod named_rows;
 pub(super) mod palette;
-mod pixels;
 mod quantiles;
 mod ratios;
 mod resources;
@@ -21,7 +19,7 @@ use palette::COLOURS;
 pub(super) use quantiles::picture as quantiles;
 pub(super) use ratios::picture as ratios;
 pub(super) use resources::picture as resources;
-pub(super) use svg::svg;
+pub(super) use svg::{inline, svg};
 
 use super::format::{bytes, significant, time_us};
 use bench_stats::Estimate;
@@ -280,9 +278,12 @@ pub(super) struct Style {
 }
 
 /// An entry of a legend.
-pub(super) enum Key {
-    /// A line with this mark.
-    Line(Style, f64, Mark),
+#[derive(Clone, Copy)]
+pub(super) struct Key {
+    pub style: Style,
+    /// The width of its line, in pixels; 0: none.
+    pub width: f64,
+    pub mark: Mark,
 }
 
 /// Horizontal bars from zero: a row for each name.

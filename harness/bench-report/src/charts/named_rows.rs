@@ -40,7 +40,7 @@ impl Page {
             self.text_within(NAMES, (left - 10.0, middle), "end", "", name);
             if let Some(bar) = bar {
                 let end = scale.at(bar.value.max(0.0));
-                self.rect((left, self.y), (end - left, BAR), bar.colour, 1.0);
+                self.rect((left, self.y), (end - left, BAR), bar.colour);
                 self.text((end + 5.0, middle), "start", "", &bar.text);
             }
             self.y += BAR;
@@ -93,7 +93,7 @@ impl Page {
         let colour = ratio.style.colour();
         for dot in &ratio.dots {
             let x = scale.at(*dot);
-            self.circle((x, y + 8.0), 2.0, format!(" fill=\"{colour}\" fill-opacity=\"0.35\""));
+            self.circle((x, y + 8.0), 2.0, &format!(" fill=\"{colour}\" fill-opacity=\"0.35\""));
         }
         if let Some((low, high)) = ratio.interval {
             self.line((scale.at(low), y), (scale.at(high), y), colour, 3.0);

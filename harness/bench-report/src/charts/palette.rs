@@ -30,13 +30,8 @@ pub(super) const GRID: &str = "#dedede";
 /// What is shown for comparison only.
 pub(super) const GREY: &str = "#8f8f8f";
 
-/// The variables of a page's style for what has no number, with the colours on a light page and on a dark one.
-const SINGLE: [(&str, &str, &str); 4] = [
-    ("chart-paper", PAPER, "#15181c"),
-    ("chart-ink", INK, "#e0e2e5"),
-    ("chart-grid", GRID, "#3a4048"),
-    ("chart-grey", GREY, "#8a8f96"),
-];
+/// What has no number, on a light page and on a dark one.
+const SINGLE: [(&str, &str); 4] = [(PAPER, "#15181c"), (INK, "#e0e2e5"), (GRID, "#3a4048"), (GREY, "#8a8f96")];
 
 impl Style {
     pub(super) fn colour(self) -> &'static str {
@@ -44,26 +39,16 @@ impl Style {
     }
 }
 
-/// The variable of a style's colour, by its number.
-pub(crate) fn variable(colour: usize) -> String {
-    match colour.checked_sub(COLOURS.len()) {
-        None => format!("server-{colour}"),
-        Some(part) if part < OTHERS.len() => format!("part-{part}"),
-        Some(_) => "chart-grey".to_owned(),
-    }
-}
-
-/// Each colour: its variable, and how it is on a light page and on a dark one.
-fn all() -> impl Iterator<Item = (String, &'static str, &'static str)> {
+/// Each colour, on a light page and on a dark one.
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     let numbered = COLOURS.into_iter().chain(OTHERS).zip(DARK_COLOURS.into_iter().chain(DARK_OTHERS));
-    let numbered = numbered.enumerate().map(|(place, (light, dark))| (variable(place), light, dark));
-    numbered.chain(SINGLE.map(|(name, light, dark)| (name.to_owned(), light, dark)))
+    numbered.chain(SINGLE)
 }
 
 /// The rules of style by which drawn elements get the colours of a dark page, for those attributes that a drawing has.
-pub(super) fn dark_rules(is_used: impl Fn(&str) -> bool) -> String {
+pub(crate) fn dark_rules(is_used: impl Fn(&str) -> bool) -> String {
     let mut rules = String::new();
-    for (_, light, dark) in all() {
+    for (light, dark) in all() {
         for property in ["fill", "stroke"] {
             let attribute = format!("{property}=\"{light}\"");
             if is_used(&attribute) {
@@ -72,20 +57,6 @@ pub(super) fn dark_rules(is_used: impl Fn(&str) -> bool) -> String {
         }
     }
     format!("@media (prefers-color-scheme:dark){{{rules}}}")
-}
-
-/// What a page needs to show charts: the rules for drawn elements, and every colour as a variable for what a script
-/// draws.
-pub(crate) fn page_style() -> String {
-    let (mut light_ones, mut dark_ones) = (String::new(), String::new());
-    for (name, light, dark) in all() {
-        light_ones += &format!("--{name}:{light};");
-        dark_ones += &format!("--{name}:{dark};");
-    }
-    format!(
-        ":root{{{light_ones}}}\n@media (prefers-color-scheme:dark){{:root{{{dark_ones}}}}}\n{}\n",
-        dark_rules(|_| true)
-    )
 }
 
 #[cfg(test)]
@@ -104,17 +75,17 @@ mod tests {
 
     #[test]
     fn every_colour_has_contrast_on_a_light_page_and_on_a_dark_one() {
-        let (_, light_paper, dark_paper) = SINGLE[0];
-        for (name, light, dark) in all() {
+        let (light_paper, dark_paper) = SINGLE[0];
+        for (light, dark) in all() {
             for (colour, paper) in [(light, light_paper), (dark, dark_paper)] {
                 let (a, b) = (luminance(colour), luminance(paper));
                 let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
-                let least = match name.as_str() {
-                    "chart-paper" | "chart-grid" => 1.0,
-                    "chart-ink" => 4.5,
+                let least = match light {
+                    PAPER | GRID => 1.0,
+                    INK => 4.5,
                     _ => 3.0,
                 };
-                assert!(contrast >= least, "{name} {colour}: {contrast:.2}");
+                assert!(contrast >= least, "{colour}: {contrast:.2}");
             }
         }
     }
@@ -122,7 +93,7 @@ mod tests {
     /// Rules find elements by their colour.
     #[test]
     fn no_colour_is_drawn_for_two_things() {
-        let drawn: std::collections::BTreeSet<&str> = all().map(|(_, light, _)| light).collect();
+        let drawn: std::collections::BTreeSet<&str> = all().map(|(light, _)| light).collect();
         assert_eq!(drawn.len(), all().count());
     }
 }

@@ -129,6 +129,6 @@ fn chart(run: &Run, columns: &[Column], resources: &[Resource], note: String) ->
 }
 
 fn has_line(row: &Row, key: &Key) -> bool {
-    let (Row::Plot(plot), Key::Line(style, ..)) = (row, key) else { return false };
-    plot.panels.iter().any(|panel| panel.shows(*style))
+    let Row::Plot(plot) = row else { return false };
+    plot.panels.iter().any(|panel| panel.shows(key.style))
 }

@@ -54,7 +54,7 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
 
 /// The legend of a run's series, whose lines are of that width.
 pub(crate) fn legend(run: &Run, width: f64) -> Vec<(Key, String)> {
-    let entry = |series: SeriesOf<'_>| (Key::Line(series.style, width, Mark::Full), series.name);
+    let entry = |series: SeriesOf<'_>| (Key { style: series.style, width, mark: Mark::Full }, series.name);
     series(run).into_iter().map(entry).collect()
 }
 

@@ -1,7 +1,6 @@
 //! Draws a chart as SVG.
 
 use super::palette::{GRID, INK, PAPER, dark_rules};
-use super::pixels::{path, px};
 use super::scale::{Scale, range};
 use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style};
 
@@ -20,14 +19,20 @@ const GAP: f64 = 40.0;
 /// The chart as an SVG file that is light or dark as its reader prefers. The paper is drawn too, because a page can be
 /// dark for another reason than what its reader prefers.
 pub(crate) fn svg(chart: &Chart) -> String {
-    drawing(chart, "", |drawn| {
-        format!("<style>{}</style>\n", dark_rules(|attribute| drawn.contains(attribute)))
-    })
+    let drawn = drawing(chart, "", "");
+    let style = format!("<style>{}</style>\n", dark_rules(|attribute| drawn.contains(attribute)));
+    drawing(chart, "", &style)
 }
 
-/// The chart as an SVG element with these attributes, and with what `before` gives of the drawing in front of it.
-pub(super) fn drawing(chart: &Chart, attributes: &str, before: impl FnOnce(&str) -> String) -> String {
-    let mut page = Page { elements: Vec::new(), y: 12.0 };
+/// The chart as an element of a page with the style of [`dark_rules`]; `name` is what a reader who can't see it hears.
+pub(crate) fn inline(chart: &Chart, name: &str) -> String {
+    let name = escaped(name).replace('"', "&quot;");
+    drawing(chart, &format!("role=\"img\" aria-label=\"{name}\" "), "")
+}
+
+/// The chart as an SVG element with these attributes, and with `before` in front of what is drawn.
+fn drawing(chart: &Chart, attributes: &str, before: &str) -> String {
+    let mut page = Page { elements: String::new(), y: 12.0 };
     if !chart.title.is_empty() {
         page.heading(&chart.title, 16.0);
     }
@@ -44,9 +49,8 @@ pub(super) fn drawing(chart: &Chart, attributes: &str, before: impl FnOnce(&str)
     // The colour of all text that names no other.
     let drawn = format!(
         "<g fill=\"{INK}\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"{PAPER}\"/>\n{}</g>\n",
-        page.body()
+        page.elements
     );
-    let before = before(&drawn);
     format!(
         "<svg {attributes}xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 \
          {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"{FONT}\">\n{before}{drawn}</svg>\n"
@@ -69,47 +73,34 @@ pub(super) fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> f64 {
 
 /// A chart as far as it is drawn.
 pub(super) struct Page {
-    elements: Vec<Element>,
+    elements: String,
     /// How far down, in pixels.
     pub y: f64,
 }
 
-/// What is drawn: its name and place, and then what comes after its paint.
-struct Element {
-    shape: String,
-    /// Attributes that a group can hold as well, each behind a space.
-    paint: String,
-    end: String,
+/// Tenths of a pixel.
+fn px(pixels: f64) -> String {
+    let text = format!("{pixels:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// The data of a path of straight lines.
+pub(super) fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
+    let points: Vec<String> = points.into_iter().map(|(x, y)| format!("{} {}", px(x), px(y))).collect();
+    format!("M{}", points.join(" "))
 }
 
 impl Page {
-    /// What is drawn so far. Elements of the same paint in a row are a group, which has it once.
-    fn body(&self) -> String {
-        let mut body = String::new();
-        for same in self.elements.chunk_by(|a, b| a.paint == b.paint) {
-            let paint = &same[0].paint;
-            let (begin, own, end) = match same.len() > 1 && !paint.is_empty() {
-                true => (format!("<g{paint}>\n"), "", "</g>\n"),
-                false => (String::new(), paint.as_str(), ""),
-            };
-            body += &begin;
-            for element in same {
-                body += &format!("<{}{own}{}\n", element.shape, element.end);
-            }
-            body += end;
-        }
-        body
-    }
-
-    pub fn add(&mut self, shape: String, paint: String) {
-        self.elements.push(Element { shape, paint, end: "/>".to_owned() });
+    /// An element of a shape with its attributes.
+    pub fn add(&mut self, shape: &str) {
+        self.elements += &format!("<{shape}/>\n");
     }
 
     /// Text whose middle is at that height; `anchor` is `start`, `middle` or `end`.
     pub fn text(&mut self, (x, y): (f64, f64), anchor: &str, more: &str, text: &str) {
-        let shape = format!("text x=\"{}\" y=\"{}\"{more}", px(x), px(y + FONT * 0.35));
-        let paint = if anchor == "start" { String::new() } else { format!(" text-anchor=\"{anchor}\"") };
-        self.elements.push(Element { shape, paint, end: format!(">{}</text>", escaped(text)) });
+        let anchor = if anchor == "start" { String::new() } else { format!(" text-anchor=\"{anchor}\"") };
+        let (x, y, text) = (px(x), px(y + FONT * 0.35), escaped(text));
+        self.elements += &format!("<text x=\"{x}\" y=\"{y}\"{anchor}{more}>{text}</text>\n");
     }
 
     /// A text in smaller letters where it would not fit.
@@ -124,18 +115,16 @@ impl Page {
     }
 
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, width: f64) {
-        self.add(format!("path d=\"{}\"", path([from, to])), stroke(colour, width));
+        self.add(&format!("path d=\"{}\"{}", path([from, to]), stroke(colour, width)));
     }
 
-    pub fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str, opacity: f64) {
+    pub fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str) {
         let [x, y, width, height] = [x, y, width, height].map(px);
-        let shape = format!("rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"");
-        let opacity = if opacity == 1.0 { String::new() } else { format!(" fill-opacity=\"{opacity}\"") };
-        self.add(shape, format!(" fill=\"{colour}\"{opacity}"));
+        self.add(&format!("rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\""));
     }
 
-    pub fn circle(&mut self, (x, y): (f64, f64), radius: f64, paint: String) {
-        self.add(format!("circle cx=\"{}\" cy=\"{}\" r=\"{radius}\"", px(x), px(y)), paint);
+    pub fn circle(&mut self, (x, y): (f64, f64), radius: f64, paint: &str) {
+        self.add(&format!("circle cx=\"{}\" cy=\"{}\" r=\"{radius}\"{paint}", px(x), px(y)));
     }
 
     fn plot(&mut self, plot: &Plot) {
@@ -214,8 +203,8 @@ impl Page {
         for Series { style, width, points } in &panel.series {
             if *width > 0.0 && !points.is_empty() {
                 let path = path(points.iter().map(at));
-                let paint = format!(" fill=\"none\"{}{}", stroke(style.colour(), *width), dashes(*style));
-                self.add(format!("path d=\"{path}\""), paint);
+                let paint = format!("{}{}", stroke(style.colour(), *width), dashes(*style));
+                self.add(&format!("path d=\"{path}\" fill=\"none\"{paint}"));
             }
         }
         let points =
@@ -252,10 +241,10 @@ impl Page {
             _ => &[(0.0, 1.2), (1.2, -1.0), (-1.2, -1.0)],
         };
         if corners.is_empty() {
-            self.circle((x, y), size, paint);
+            self.circle((x, y), size, &paint);
         } else {
             let place = |(right, down): &(f64, f64)| (x + right * size, y + down * size);
-            self.add(format!("path d=\"{}z\"", path(corners.iter().map(place))), paint);
+            self.add(&format!("path d=\"{}z\"{paint}", path(corners.iter().map(place))));
         }
         if mark == Mark::Crossed {
             self.line((x - 7.0, y - 7.0), (x + 7.0, y + 7.0), colour, 1.0);
@@ -273,16 +262,12 @@ impl Page {
                 self.y += LINE + 2.0;
             }
             let y = self.y + LINE / 2.0;
-            match key {
-                Key::Line(style, width, mark) => {
-                    if *width > 0.0 {
-                        let path = path([(x, y), (x + 28.0, y)]);
-                        let paint = stroke(style.colour(), *width) + &dashes(*style);
-                        self.add(format!("path d=\"{path}\""), paint);
-                    }
-                    self.mark((x + 14.0, y), *style, *mark);
-                }
+            let Key { style, width, mark } = *key;
+            if width > 0.0 {
+                let path = path([(x, y), (x + 28.0, y)]);
+                self.add(&format!("path d=\"{path}\"{}{}", stroke(style.colour(), width), dashes(style)));
             }
+            self.mark((x + 14.0, y), style, mark);
             self.text((x + KEY, y), "start", "", name);
             x += wide;
         }

@@ -157,11 +157,12 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
         };
         rows.push(row(Axis::log("ratio", short), shown.panels.iter().map(panel).collect(), 200.0));
     }
-    let entry =
-        |series: &views::Series| (Key::Line(style(&series.name), WIDTHS.0, Mark::Full), series.label.clone());
+    let entry = |series: &views::Series| {
+        (Key { style: style(&series.name), width: WIDTHS.0, mark: Mark::Full }, series.label.clone())
+    };
     let mut legend: Vec<(Key, String)> = named(shown).into_iter().map(entry).collect();
     if let Some(bound) = &shown.view.bound {
-        legend.push((Key::Line(ALLOWED, WIDTHS.1, Mark::None), bound.to_string()));
+        legend.push((Key { style: ALLOWED, width: WIDTHS.1, mark: Mark::None }, bound.to_string()));
     }
     let note = if points(shown).all(is_held) { "" } else { HOLLOW }.to_owned();
     Chart { rows, legend, note, ..Chart::default() }

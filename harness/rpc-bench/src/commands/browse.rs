@@ -1,4 +1,4 @@
-//! `rpc-bench open` and `pages`: a run's report as a page for a browser, and the list of all kept runs.
+//! `rpc-bench open`: a run's report as a page for a browser.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,8 +11,7 @@ use bench_system::probe::host::on_path;
 /// The program that opens a file with what the desktop has for it.
 const OPENER: &str = "xdg-open";
 
-/// Makes the page of a run, the newest one where none is named, and opens it where there is a desktop. The pages that
-/// the list of all runs links to are made too, where they are missing.
+/// Makes the page of a run, the newest one where none is named, and opens it where there is a desktop.
 pub fn open(results: &Path, run: Option<&Path>) -> Result<bool> {
     let folder = match run {
         None => RunFolder::newest(results)?,
@@ -26,32 +25,9 @@ pub fn open(results: &Path, run: Option<&Path>) -> Result<bool> {
             folder
         }
     };
-    let results = folder.0.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(results);
-    let mut left_out = 0;
-    for other in html::reported(results)? {
-        if !other.0.join(html::PAGE).is_file() && html::make(&other).is_err() {
-            // A run of another format: its report is linked as it is.
-            left_out += 1;
-        }
-    }
-    let index = html::write_index(results)?;
-    // After the list, so that the page links to it.
     let page = html::make(&folder)?;
-    bench_system::say!("{}\nAll kept runs: {}", page.display(), index.display());
-    if left_out > 0 {
-        bench_system::say!("{left_out} runs are of another format; the list links to their report.md.");
-    }
+    bench_system::say!("{}", page.display());
     show(&page);
-    Ok(true)
-}
-
-/// Writes all runs as a static site.
-pub fn pages(results: &Path, to: &Path) -> Result<bool> {
-    let (pages, others) = html::write_site(results, to)?;
-    bench_system::say!("{}: the list, and pages of {pages} runs", to.join("index.html").display());
-    if others > 0 {
-        bench_system::say!("{others} runs are of another format; the list links to their report.md.");
-    }
     Ok(true)
 }
 

@@ -1,13 +1,12 @@
 // Reads pages in a real browser as a person would: with the keyboard, in light and in dark, without a network and without a script.
-// Called with a file of JSON: { browser, pages: [{ path, figures: [[topic, request, server, text]], words: [text] }], site, screenshots }; `site` is
-// a list of runs whose links are followed.
+// Called with a file of JSON: { browser, pages: [{ path, figures: [[topic, request, server, text]], words: [text] }], screenshots }.
 // Prints what is wrong, a line for each, and ends with 1 where anything is.
 import { readFileSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
-const { browser: executablePath, pages, site, screenshots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { browser: executablePath, pages, screenshots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const wide = { width: 1280, height: 900 };
 const narrow = { width: 360, height: 740 };
@@ -58,7 +57,7 @@ const visible = (page) =>
 async function picture(page, path, scheme, tab) {
   if (!screenshots || path.includes("hostile")) return;
   mkdirSync(screenshots, { recursive: true });
-  const run = tab === "index" ? "runs" : path.split("/").at(-2);
+  const run = path.split("/").at(-2);
   await page.evaluate(() => scrollTo(0, 0));
   await page.screenshot({ path: `${screenshots}/${run}-${tab}-${scheme}.png`, fullPage: tab !== "trials" });
 }
@@ -76,7 +75,7 @@ async function readTabs(page, problem, path, scheme) {
     const [has, shown] = [await focused(page), await visible(page)];
     if (has !== id) problem(`the keyboard is at ${has}, and not at ${id}`);
     if (shown.length !== 1 || shown[0] !== part) problem(`${id} shows ${shown}`);
-    await openAll(page, part, problem);
+    await openAll(page, part);
     await accessible(page, problem, part, scheme);
     await fits(page, problem, part);
     await picture(page, path, scheme, part);
@@ -87,14 +86,8 @@ async function readTabs(page, problem, path, scheme) {
   }
 }
 
-// The lines that can be zoomed into are drawn once they are opened, with the keyboard.
-async function openAll(page, part, problem) {
-  for (const summary of await page.locator(`#${part} details.zoom > summary`).all()) {
-    await summary.focus();
-    await page.keyboard.press("Enter");
-    const drawn = summary.locator("xpath=..").locator("canvas").first();
-    await drawn.waitFor({ timeout: 5000 }).catch(() => problem(`${part}: nothing is drawn to zoom into`));
-  }
+// A trial is opened with the keyboard.
+async function openAll(page, part) {
   const first = page.locator(`#${part} table.trials details > summary`).first();
   if (await first.count()) {
     await first.focus();
@@ -140,14 +133,9 @@ async function hasFigures(page, problem, figures) {
 
 const browser = await chromium.launch({ executablePath, args: ["--disable-dev-shm-usage"] });
 for (const { path, figures = [], words = [] } of pages) {
-  const hasTabs = !path.endsWith("index.html");
   for (const colorScheme of ["light", "dark"]) {
     await visit(browser, path, { colorScheme }, async (page, problem) => {
-      if (hasTabs) await readTabs(page, problem, path, colorScheme);
-      else {
-        await accessible(page, problem, "all", colorScheme);
-        await picture(page, path, colorScheme, "index");
-      }
+      await readTabs(page, problem, path, colorScheme);
       await hasFigures(page, problem, figures);
       const carriedOut = await page.evaluate(() => globalThis.carriedOut);
       if (carriedOut !== undefined) problem("text of a run was carried out as a script");
@@ -165,22 +153,7 @@ for (const { path, figures = [], words = [] } of pages) {
     for (const svg of await page.locator("figure > svg").all()) {
       if (!(await svg.isVisible())) problem("a chart is hidden");
     }
-    for (const details of await page.locator("details.zoom").all()) {
-      if (await details.isVisible()) problem("a zoom that can't work is shown");
-    }
   });
-}
-// Each link of the list leads to a page, and from there back to the list.
-const context = await browser.newContext();
-const page = await context.newPage();
-const list = pathToFileURL(site).href;
-await page.goto(list);
-const links = await page.locator("td a").evaluateAll((links) => links.map((link) => link.href));
-if (links.length === 0) problems.push("the site links to no run");
-for (const link of links) {
-  await page.goto(link).catch((error) => problems.push(`${link}: ${error.message}`));
-  await page.locator("p.path a").click();
-  if (page.url() !== list) problems.push(`${link} leads back to ${page.url()}`);
 }
 await browser.close();
 problems.forEach((problem) => console.log(problem));

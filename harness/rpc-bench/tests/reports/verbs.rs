@@ -33,32 +33,6 @@ fn refused(mut command: Command, words: &str) -> Output {
 }
 
 #[test]
-fn a_list_of_runs_replaces_no_other_page() {
-    let results = one_run();
-    let site = results.path().join("site");
-    fs::create_dir(&site).unwrap();
-    let index = site.join("index.html");
-    fs::write(&index, "my own").unwrap();
-    let pages = || bench(results.path(), &["pages", "--to", site.to_str().unwrap()]);
-    refused(pages(), "is no list of runs, and is left as it is");
-    assert_eq!(fs::read_to_string(&index).unwrap(), "my own");
-    assert_eq!(fs::read_dir(&site).unwrap().count(), 1, "no page is written before");
-    fs::remove_file(&index).unwrap();
-    for _ in ["written", "and again"] {
-        assert!(pages().output().unwrap().status.success());
-        assert!(fs::read_to_string(&index).unwrap().contains("<h1"));
-    }
-
-    let list = results.path().join("index.html");
-    fs::write(&list, "my own").unwrap();
-    refused(
-        bench(results.path(), &["open", results.path().join("run").to_str().unwrap()]),
-        "is no list of runs",
-    );
-    assert_eq!(fs::read_to_string(&list).unwrap(), "my own");
-}
-
-#[test]
 fn a_kept_run_that_cannot_be_read_is_left_out_aloud() {
     let results = one_run();
     let all = || bench(results.path(), &["compare", "--all"]).output().unwrap();

@@ -1,4 +1,4 @@
-//! `report.html` and `index.html` as a browser shows them: pages of kept runs, read by a real Chromium with the network
+//! `report.html` as a browser shows it: pages of kept runs, read by a real Chromium with the network
 //! off. Node packages are installed once, at the versions that `browser/` pins, into the target folder. Where a browser
 //! or node is missing the tests say so.
 //!
@@ -34,16 +34,10 @@ fn pages_of_kept_runs_read_well_in_a_browser() {
         CAMPAIGNS.iter().filter_map(|campaign| copied(campaign, results.path())).collect();
     assert!(!folders.is_empty(), "no run is kept");
     folders.push(hostile(&copied("recovery", &results.path().join("hostile")).unwrap()));
-    // Pages link to the list where there is one, and the list to the pages.
-    html::write_index(results.path()).unwrap();
-    let mut pages: Vec<Value> = folders.iter().map(page).collect();
-    pages.push(json!({ "path": html::write_index(results.path()).unwrap() }));
-    let site = results.path().join("site");
-    html::write_site(results.path(), &site).unwrap();
+    let pages: Vec<Value> = folders.iter().map(page).collect();
     let job = json!({
         "browser": tools.browser,
         "pages": pages,
-        "site": site.join("index.html"),
         "screenshots": std::env::var("SCREENSHOTS").ok(),
     });
     let file = results.path().join("job.json");
@@ -81,40 +75,6 @@ fn a_page_has_every_section_of_its_report_and_loads_nothing() {
         let is_small = page.len() < 1_500_000 || !folder.name().ends_with("-quick");
         assert!(is_small, "{}: {} bytes", folder.name(), page.len());
     }
-}
-
-#[test]
-fn a_site_has_relative_links_to_files_that_are_there() {
-    let results = tempfile::tempdir().unwrap();
-    for campaign in ["isolation", "adapter-cost"] {
-        copied(campaign, results.path()).unwrap();
-    }
-    let other = results.path().join("2026-01-01T000000Z-of-another-format");
-    fs::create_dir(&other).unwrap();
-    fs::write(other.join("report.md"), "# A report\n\n## Headline\n\nWords.\n").unwrap();
-    let site = results.path().join("site");
-    assert_eq!(html::write_site(results.path(), &site).unwrap(), (2, 1));
-    let mut pages = vec![site.join("index.html")];
-    let mut read = 0;
-    while let Some(path) = pages.pop() {
-        let page = fs::read_to_string(&path).unwrap();
-        read += 1;
-        for (_, rest) in page.match_indices("href=\"").map(|(at, found)| page.split_at(at + found.len())) {
-            // As the template escapes text.
-            let link = &rest.split('"').next().unwrap().replace("&#x2f;", "/");
-            if link.starts_with('#') || link.starts_with("https://") {
-                continue;
-            }
-            let target = path.parent().unwrap().join(link);
-            assert!(!link.starts_with('/') && target.is_file(), "{}: {link}", path.display());
-            let is_list = path.ends_with("site/index.html");
-            pages.extend((is_list && link.ends_with(".html")).then_some(target));
-        }
-    }
-    assert_eq!(read, 3, "the list and the pages that it links to");
-    let made = ["index.html", "2026-01-01T000000Z-of-another-format/report.html"];
-    assert!(made.iter().all(|name| !results.path().join(name).exists()), "the runs are as they were");
-    assert!(fs::read_dir(site).unwrap().any(|entry| entry.unwrap().file_name() == ".nojekyll"));
 }
 
 /// A page and what must stand on it.

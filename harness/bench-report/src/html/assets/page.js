@@ -1,4 +1,4 @@
-// Tabs, sortable tables and zoom. Without this script every part of the page is visible, one below the other.
+// Tabs and sortable tables. Without this script every part of the page is visible, one below the other.
 "use strict";
 
 (() => {
@@ -81,69 +81,6 @@
     });
   }
 
-  const trimmed = (value) => String(Number(value.toPrecision(3)));
-  const grouped = (value) => (Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en-US") : trimmed(value));
-  const writers = {
-    number: grouped,
-    time: (us) => (us < 1e3 ? `${trimmed(us)} µs` : us < 1e6 ? `${trimmed(us / 1e3)} ms` : `${trimmed(us / 1e6)} s`),
-    percentile: (place) => String(Number(((1 - 1 / place) * 100).toFixed(5))),
-  };
-
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-
-  function axis(scale, size) {
-    const write = writers[scale.write];
-    const values = (_, ticks) => ticks.map((tick) => (tick === null ? "" : write(tick)));
-    const grid = { stroke: colour("chart-grid"), width: 1 };
-    return { label: scale.name, stroke: colour("chart-ink"), grid, ticks: grid, values, size };
-  }
-
-  function draw(panel, box, width) {
-    const write = (scale) => (_, value) => (value === null || value === undefined ? "–" : writers[scale.write](value));
-    const lines = panel.lines.map((line) => ({
-      label: line.name,
-      stroke: colour(line.colour),
-      width: line.width,
-      dash: line.is_dashed ? [7, 3] : undefined,
-      spanGaps: true,
-      points: { show: false },
-      value: write(panel.y),
-    }));
-    const scale = (of) => ({ time: false, distr: of.log ? 3 : 1 });
-    const fromZero = (_, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.05];
-    const options = {
-      title: panel.title,
-      width,
-      height: 320,
-      series: [{ label: panel.x.name, value: write(panel.x) }, ...lines],
-      scales: { x: scale(panel.x), y: panel.y.log ? scale(panel.y) : { ...scale(panel.y), range: fromZero } },
-      axes: [axis(panel.x, 50), axis(panel.y, 80)],
-      cursor: { drag: { x: true, y: false } },
-    };
-    const data = uPlot.join(panel.lines.map((line) => [line.x, line.y]));
-    return new uPlot(options, data, box);
-  }
-
-  function beginZoom(figure) {
-    const details = figure.querySelector("details.zoom");
-    const data = figure.querySelector('script[type="application/json"]');
-    details.hidden = false;
-    const hint = document.createElement("p");
-    hint.textContent = "Drag over a part to zoom into it; a double click shows all again. A click on a name hides its line.";
-    details.append(hint);
-    let plots = [];
-    const show = () => {
-      plots.forEach((plot) => plot.destroy());
-      plots = [];
-      if (!details.open) return;
-      const width = Math.min(900, figure.clientWidth);
-      plots = JSON.parse(data.textContent).panels.map((panel) => draw(panel, details, width));
-    };
-    details.addEventListener("toggle", show);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
-  }
-
   if (list) beginTabs();
   document.querySelectorAll("table.trials").forEach(beginSorting);
-  document.querySelectorAll("figure:has(details.zoom)").forEach(beginZoom);
 })();
