@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::caveats::{Evidence, Mark};
 use super::comparison::ratio;
-use super::invalid_trials::FailedTrial;
+use super::invalid_trials::Uncounted;
 use super::latency::LatencyMoment;
 use super::observed::{Lost, Place, Samples, by_block, grouped, median_figure, middle_of};
 use super::timeline::Moment;
@@ -138,7 +138,7 @@ pub(super) fn cell(
     measured: &Samples<'_>,
     invalid: &BTreeMap<Lost, usize>,
     ceiling: Option<&Samples<'_>>,
-    failed: &[FailedTrial],
+    failed: &[Uncounted],
 ) -> Cell {
     let (server, beside, workload, level) = place;
     let estimated = |figure: &Figure| Some((*figure, median_figure(measured, *figure)?));
@@ -161,7 +161,7 @@ pub(super) fn cell(
     // and in both the tool's CPU limits no rate.
     let active = value(Figure::ActiveConnections).filter(|_| !is_open);
     let of_cell =
-        |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
+        |t: &&Uncounted| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
     let lost_to = |lost: Lost| invalid.get(&lost).copied().unwrap_or(0);
     // A connection may have several requests in flight, and a request one of its own.
     let established_share =

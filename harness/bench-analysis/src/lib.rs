@@ -30,7 +30,7 @@ pub use caveats::Mark;
 pub use cell::Cell;
 pub use comparison::{Comparison, Comparisons, compares};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
-pub use invalid_trials::{FailedTrial, InvalidTrial, Uncounted};
+pub use invalid_trials::Uncounted;
 pub use latency::LatencyMoment;
 pub use named_faults::without_valid_trial;
 pub use observed::{Lost, Observed, grouped, invalid_reason, valid};

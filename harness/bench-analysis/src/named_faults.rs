@@ -1,13 +1,18 @@
 //! Faults that no single trial shows: causes that are named whatever else went wrong, and what of the headline has no
 //! valid trial.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 
+use super::cell::Cell;
 use super::diagnosed::{Diagnosed, diagnosed};
 use super::diagnosis::{Cause, CauseKind};
 use super::faults::{Fault, Kind};
-use super::invalid_trials::{Spoiled, spoiled};
+use super::invalid_trials::Uncounted;
+use super::observed::Lost;
 use super::summary::Summary;
+use super::views::range;
 use bench_model::load::Level;
 use bench_model::observation::Observation;
 use bench_model::plan::Plan;
@@ -69,17 +74,49 @@ fn fault(server: &str, workload: &str, from: Level, kind: Kind, trials: u64, exa
 }
 
 /// What the headline is to show and has no valid trial of, because the machine spoiled them all. Nothing while trials
-/// are left: one of these may still be valid.
+/// are left: one of these may still be valid. In a duet, ratios of CPU time that count in spite of steal are what it is
+/// for.
 pub fn without_valid_trial(plan: &Plan, summary: &Summary) -> Vec<Fault> {
-    if summary.left > 0 {
-        return Vec::new();
+    let is_meant = |cell: &&Cell| {
+        let Cell { server, beside, workload, level, .. } = cell;
+        let is_compared = |other: &String| {
+            let mut pairs = summary.comparisons.iter();
+            pairs.any(|pair| {
+                pair.is_of(server, other, workload, *level) || pair.is_of(other, server, workload, *level)
+            })
+        };
+        cell.all_invalid().is_some()
+            && !beside.as_ref().is_some_and(is_compared)
+            && plan.headline_levels(workload).contains(level)
+            && !plan.is_ceiling(server)
+    };
+    let of_cell = |cell: &Cell| {
+        let Cell { server, beside, workload, level, .. } = cell;
+        let is_of = |trial: &&Uncounted| {
+            (&trial.server, &trial.beside, &trial.workload, trial.level) == (server, beside, workload, *level)
+        };
+        let lost: Vec<&Uncounted> = summary.invalid.iter().filter(is_of).collect();
+        fault(server, workload, *level, Kind::NoValidTrial, lost.len() as u64, &taken(&lost))
+    };
+    let cells = summary.cells.iter().filter(|_| summary.left == 0);
+    cells.filter(is_meant).map(of_cell).collect()
+}
+
+/// What took the processors from these trials, and from how much to how much of them.
+fn taken(trials: &[&Uncounted]) -> String {
+    let mut by_reason: BTreeMap<Lost, Vec<f64>> = BTreeMap::new();
+    for trial in trials {
+        let shares = by_reason.entry(trial.lost.unwrap_or(Lost::NotMeasured)).or_default();
+        shares.extend(trial.share.map(|share| (share * 100.0).round()));
     }
-    let is_headline = |of: &Spoiled<'_>| {
-        plan.headline_levels(of.workload).contains(&of.level) && !plan.is_ceiling(of.server)
-    };
-    let of_cell = |of: Spoiled<'_>| {
-        let kind = Kind::NoValidTrial;
-        fault(of.server, of.workload, of.level, kind, of.tries as u64, &of.why)
-    };
-    spoiled(summary).into_iter().filter(is_headline).map(of_cell).collect()
+    let words = by_reason.into_iter().map(|(lost, shares)| {
+        let (least, most) = range(shares.into_iter()).unwrap_or_default();
+        let range = if least == most { format!("{most:.0} %") } else { format!("{least:.0} to {most:.0} %") };
+        match lost {
+            Lost::Steal => format!("the hypervisor took {range}"),
+            Lost::ForeignCpu => format!("other processes used {range}"),
+            lost => lost.words().to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join("; ")
 }

@@ -7,7 +7,7 @@ use super::cell::{Cell, cell};
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::faults::{self, Fault, Purpose};
-use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
+use super::invalid_trials::Uncounted;
 use super::latency::{fewest_requests, latency_course, quantiles};
 use super::observed::{Observed, Samples, by_block, middle_of, valid};
 use super::search::Searches;
@@ -47,10 +47,10 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
     /// Trials that gave no figure, in order.
-    pub failed: Vec<FailedTrial>,
+    pub failed: Vec<Uncounted>,
     /// Trials that were measured and count nowhere, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub invalid: Vec<InvalidTrial>,
+    pub invalid: Vec<Uncounted>,
     /// What it cost to read the servers' resources: CPU time of the harness over the window's length, in processors.
     /// None where nothing was read.
     pub sampling_cores: Option<SamplingCores>,
@@ -175,7 +175,7 @@ pub fn summarize(
     let judged = Comparisons::new(campaign, &levels, trials, &observed);
     let done = observations.iter().map(|observation| observation.trial.number).collect();
     let comparisons = judged.comparisons();
-    let failed: Vec<FailedTrial> = observations.iter().filter_map(failed_trial).collect();
+    let failed: Vec<Uncounted> = observations.iter().filter_map(Uncounted::failed).collect();
     let arms = arms(campaign);
     let mut cells = Vec::new();
     let rules = rules(campaign);
@@ -228,7 +228,7 @@ pub fn summarize(
         bounds,
         faults: faults::faults(observations.iter().map(|of| (Purpose::Measure, of))),
         failed,
-        invalid: observations.iter().filter_map(invalid_trial).collect(),
+        invalid: observations.iter().filter_map(Uncounted::invalid).collect(),
         sampling_cores: sampling_cores(observations),
         ..Summary::default()
     }

@@ -15,7 +15,7 @@ use bench_model::observation::Observation;
 pub(super) fn line(run: &Run) -> Result<String> {
     let host = &run.conditions.host;
     let mut lost: BTreeMap<Lost, usize> = BTreeMap::new();
-    run.invalid().for_each(|trial| *lost.entry(trial.kind.lost).or_default() += 1);
+    run.invalid().filter_map(|trial| trial.lost).for_each(|to| *lost.entry(to).or_default() += 1);
     let observed = run.observed();
     let discarded = lost.iter().map(|(lost, trials)| context! { words => words(*lost), trials });
     let started_at = &run.conditions.started_at;

@@ -44,8 +44,7 @@ fn cells(run: &Run) -> impl Iterator<Item = (String, &Cell)> {
 }
 
 fn figures<'a>(run: &Run, cell: &'a Cell) -> impl Iterator<Item = (Figure, Estimate)> + 'a {
-    let mut figures: Vec<Figure> =
-        run.plan.campaign.judged().into_iter().map(|(figure, _)| figure).collect();
+    let mut figures: Vec<Figure> = run.plan.campaign.judged().into_iter().map(|(figure, _)| figure).collect();
     if !figures.contains(&Figure::P99Us) {
         figures.push(Figure::P99Us);
     }

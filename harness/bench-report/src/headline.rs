@@ -171,14 +171,10 @@ fn missing(run: &Run) -> Vec<Value> {
 
 /// Why each trial of a pair that counts nowhere does not, in the order of the trials.
 fn uncounted(summary: &Summary, pair: [&String; 2], workload: &str, level: Level) -> Vec<String> {
-    fn of<Kind>(trial: &Uncounted<Kind>) -> (u32, &String, &str, Level, String) {
-        let Uncounted { number, block, server, workload, level, reason, .. } = trial;
-        (*number, server, workload, *level, format!("in block {block} with {server}: {reason}"))
-    }
-    let mut all: Vec<_> = summary.failed.iter().map(of).chain(summary.invalid.iter().map(of)).collect();
-    all.retain(|(_, server, of, at, _)| pair.contains(server) && *of == workload && *at == level);
-    all.sort_by_key(|(number, ..)| *number);
-    all.into_iter().map(|(.., why)| why).collect()
+    let mut all: Vec<&Uncounted> = summary.failed.iter().chain(&summary.invalid).collect();
+    all.retain(|of| pair.contains(&&of.server) && of.workload == workload && of.level == level);
+    all.sort_by_key(|of| of.number);
+    all.iter().map(|of| format!("in block {} with {}: {}", of.block, of.server, of.reason)).collect()
 }
 
 /// The cells whose load tool had few processors left.

@@ -8,7 +8,6 @@ mod causes;
 mod charts;
 mod checked;
 mod columns;
-mod commands;
 pub mod compare;
 mod conditions;
 mod differences;
@@ -21,7 +20,6 @@ pub mod instructions;
 pub mod moves;
 pub mod pages;
 mod reference;
-mod repeat;
 mod search;
 mod sections;
 mod templates;
@@ -37,8 +35,8 @@ use serde::Serialize;
 use bench_analysis::ceilings::{Ceiling, ceilings as ceilings_of};
 use bench_analysis::faults::{self as all_faults, Kind};
 use bench_analysis::{
-    Cell, Comparison, FailedTrial, InvalidTrial, SUMMARY_VERSION, Summary, diagnosed, summarize, valid,
-    views::Shown, without_valid_trial,
+    Cell, Comparison, SUMMARY_VERSION, Summary, Uncounted, diagnosed, summarize, valid, views::Shown,
+    without_valid_trial,
 };
 use bench_model::config::{RunningAt, Server};
 use bench_model::plan::Plan;
@@ -169,7 +167,7 @@ impl Run {
     }
 
     /// Trials that gave no figure, in the sweep and in the runs inside it.
-    pub fn failed(&self) -> impl Iterator<Item = &FailedTrial> {
+    pub fn failed(&self) -> impl Iterator<Item = &Uncounted> {
         self.parts().flat_map(|part| &part.summary.failed)
     }
 
@@ -210,7 +208,7 @@ impl Run {
     }
 
     /// Trials that were measured and count nowhere, in the sweep and in the runs inside it.
-    pub fn invalid(&self) -> impl Iterator<Item = &InvalidTrial> {
+    pub fn invalid(&self) -> impl Iterator<Item = &Uncounted> {
         self.parts().flat_map(|part| &part.summary.invalid)
     }
 

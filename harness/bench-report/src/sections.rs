@@ -7,7 +7,7 @@ use minijinja::{Value, context};
 use super::format::{at, joined, list, load};
 use super::headline::{headline, marked};
 use super::templates::{data, fill};
-use super::{Run, answer, causes, faults, format, reference, repeat, search, verdicts, views};
+use super::{Run, answer, causes, faults, format, reference, search, verdicts, views};
 use bench_analysis::{Bound, Cell, Uncounted};
 use bench_model::figure::Figure;
 use bench_model::plan::layouts;
@@ -39,7 +39,6 @@ pub fn markdown(run: &Run, brief: bool) -> Result<String> {
             figures,
             methods,
             environment => environment(run),
-            repeat => repeat::values(run),
         },
     )
 }
@@ -65,7 +64,7 @@ fn methods<'a>(run: &'a Run, cell: &'a Cell) -> impl Iterator<Item = Value> + 'a
 }
 
 fn failed(run: &Run) -> Result<Value> {
-    fn row<Kind>(run: &Run, trial: &Uncounted<Kind>, how: &str) -> Value {
+    fn row(run: &Run, trial: &Uncounted, how: &str) -> Value {
         let Uncounted { number, block, server, beside, workload, level, reason, .. } = trial;
         let server = format!("{}{}", run.label(server), run.paired(beside.as_deref()));
         context! { number, block, server, request => at(workload, *level), why => format!("{how}{reason}") }

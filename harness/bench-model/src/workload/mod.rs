@@ -145,15 +145,6 @@ impl TryFrom<Written> for Workload {
 }
 
 impl Workload {
-    /// Whether its requests, or their parameters, come from files.
-    pub fn names_files(&self) -> bool {
-        match &self.traffic {
-            Traffic::One { .. } => false,
-            Traffic::Corpus(_) => true,
-            Traffic::Mix(requests) => requests.iter().any(|request| request.draws("lines")),
-        }
-    }
-
     /// Whether its requests are about the newest numbers of a server.
     pub fn is_about_newest(&self) -> bool {
         matches!(&self.traffic, Traffic::Mix(requests) if requests.iter().any(|request| request.draws("newest")))

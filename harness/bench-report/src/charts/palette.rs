@@ -31,7 +31,8 @@ pub(super) const GRID: &str = "#dedede";
 pub(super) const GREY: &str = "#8f8f8f";
 
 /// What has no number, on a light page and on a dark one.
-const SINGLE: [(&str, &str); 4] = [(PAPER, "#15181c"), (INK, "#e0e2e5"), (GRID, "#3a4048"), (GREY, "#8a8f96")];
+const SINGLE: [(&str, &str); 4] =
+    [(PAPER, "#15181c"), (INK, "#e0e2e5"), (GRID, "#3a4048"), (GREY, "#8a8f96")];
 
 impl Style {
     pub(super) fn colour(self) -> &'static str {

@@ -3,7 +3,7 @@
 use super::super::Run;
 use super::super::format::load;
 use super::series::{legend, series};
-use super::{Axis, Chart, Mark, Panel, Picture, Row, Series, Style, time_tick, trimmed};
+use super::{Axis, Chart, Mark, Panel, Picture, Point, Row, Series, Style, time_tick, trimmed};
 use bench_analysis::Cell;
 use bench_model::workload::Workload;
 
@@ -31,34 +31,17 @@ fn beyond(requests: u64, probability: f64) -> u64 {
     (requests as f64 * (1.0 - probability) + 1e-6).floor() as u64
 }
 
-/// A cell's quantile function: the part that is well supported, and where that ends the part with few requests beyond
-/// it.
-fn lines(cell: &Cell, style: Style) -> [Series; 2] {
+/// A cell's quantile function as far as it is well supported, with a mark at each named percentile.
+fn line(cell: &Cell, style: Style) -> Series {
     let requests = cell.requests_of_a_trial.unwrap_or(0);
     let [first, .., last] = NAMED;
-    let drawn = cell.quantiles.iter().filter(|(of, us)| (first..=last).contains(of) && *us > 0.0);
-    let (mut sure, mut few) = (Vec::new(), Vec::new());
-    for (probability, us) in drawn {
-        let point = (place(*probability), *us);
-        match beyond(requests, *probability) {
-            ENOUGH.. => sure.push(point),
-            1.. => few.push(point),
-            0 => {}
-        }
-    }
-    // So that the two parts meet.
-    let end = sure.last().copied().filter(|_| !few.is_empty());
-    few.splice(0..0, end);
-    let marked_before = usize::from(end.is_some());
-    [marked(style, 2.0, &sure, Mark::Full, 0), marked(style, 1.0, &few, Mark::Hollow, marked_before)]
-}
-
-/// A line with a mark at each named percentile from its `from`th point on.
-fn marked(style: Style, width: f64, points: &[(f64, f64)], mark: Mark, from: usize) -> Series {
-    let mut line = Series::line(style, width, points);
-    let is_named = |x: f64| NAMED.iter().any(|named| place(*named) == x);
-    line.points.iter_mut().skip(from).filter(|point| is_named(point.x)).for_each(|point| point.mark = mark);
-    line
+    let is_drawn = |of: f64| (first..=last).contains(&of) && beyond(requests, of) >= ENOUGH;
+    let drawn = cell.quantiles.iter().filter(|(of, us)| is_drawn(*of) && *us > 0.0);
+    let points = drawn.map(|(of, us)| {
+        let mark = if NAMED.contains(of) { Mark::Full } else { Mark::None };
+        Point::at(place(*of), *us, mark)
+    });
+    Series::through(style, points)
 }
 
 /// The quantile function of latency at the headline's load; the tail is stretched so that from 90 on each step to the
@@ -68,10 +51,10 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
     let panel = |Workload { name, .. }: &Workload| {
         let level = run.plan.headline_level(name);
         let cells = series(run).into_iter();
-        let cells =
-            cells.filter_map(|series| Some(lines(series.cell(run, name, level.amount())?, series.style)));
+        let lines =
+            cells.filter_map(|series| Some(line(series.cell(run, name, level.amount())?, series.style)));
         let title = format!("{name} at {}: latency", load(level));
-        Panel::new(title, cells.flatten(), "latency was not measured")
+        Panel::new(title, lines, "latency was not measured")
     };
     let panels: Vec<Panel> = run.measured_workloads().map(panel).collect();
     let points = panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
@@ -96,9 +79,8 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
     };
     let note = format!(
         "At 99, one request in a hundred took longer than the line's height{counted}; from 90 on each \
-         step to the right leaves a tenth of the requests. {medians}. A thin line with hollow marks: fewer than 10 \
-         requests of a trial took longer, so chance moves it a lot. Lines end where not every trial has a slower \
-         request."
+         step to the right leaves a tenth of the requests. {medians}. Lines end where fewer than 10 requests of a trial took \
+         longer: there chance moves them a lot."
     );
     let rows = vec![Row::plot([x, Axis::log("latency", time_tick)], panels, 2, 260.0)];
     let chart = Chart { rows, legend: legend(run, 2.0), ..Chart::default() };

@@ -15,7 +15,7 @@ use bench_stats::Estimate;
 pub(crate) fn picture(run: &Run) -> Option<Picture> {
     let baseline = run.plan.campaign.baseline.as_ref()?;
     let judged: Vec<Figure> = run.plan.campaign.judged().into_iter().map(|(figure, _)| figure).collect();
-    let servers: Vec<(&Server, Style)> = run.plan.servers.iter().zip(styles(&run.plan.servers)).collect();
+    let servers: Vec<(&Server, Style)> = run.plan.servers.iter().zip(styles(&run.plan)).collect();
     let column = |Question { part, figure, workload, level }: Question<'_>| {
         let ratio = |(server, style): &(&Server, Style)| {
             let pair = part.summary.comparison(&server.name, baseline, workload, level)?;

@@ -1,12 +1,15 @@
 //! The series of a chart: a server each; in an open loop a server by each tool that its campaign names, alone and
 //! disturbed.
 
+use std::collections::BTreeMap;
+
 use super::super::Run;
 use super::super::format::known;
 use super::{COLOURS, Key, Mark, Style};
 use bench_analysis::Cell;
 use bench_model::config::Server;
 use bench_model::load::{Capability, LoadTool};
+use bench_model::plan::Plan;
 
 /// One series.
 pub(super) struct SeriesOf<'a> {
@@ -34,7 +37,7 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
     let is_measured = |disturbed: &bool| if *disturbed { has(true) } else { is_alone };
     let kinds: Vec<bool> = [false, true].into_iter().filter(is_measured).collect();
     let mut series: Vec<SeriesOf<'_>> = Vec::new();
-    for (server, own) in run.plan.servers.iter().zip(styles(&run.plan.servers)) {
+    for (server, own) in run.plan.servers.iter().zip(styles(&run.plan)) {
         for &tool in &tools {
             for &disturbed in &kinds {
                 let by = known(tool, "", |tool| {
@@ -58,53 +61,33 @@ pub(crate) fn legend(run: &Run, width: f64) -> Vec<(Key, String)> {
     series(run).into_iter().map(entry).collect()
 }
 
-/// The servers of this repository that runs whose plans have no colours name, and the colour of each, from 1. They
-/// stand in `servers.toml` too; read from there when this is built, each edit of it would build the harness again.
-const OWN: [(&str, usize); 12] = [
-    ("legacy", 1),
-    ("jsonrpsee", 2),
-    ("actix", 3),
-    ("control", 4),
-    ("axum", 5),
-    ("actix-jsonrpc-core", 6),
-    ("axum-jsonrpc-core", 7),
-    ("axum-ajj", 5),
-    ("gateway-http", 1),
-    ("gateway-ws", 2),
-    ("gateway-cache", 5),
-    ("gateway-limit", 6),
-];
-
-/// The colour of a server, or of the one that its name extends: `legacy-minimal` has that of `legacy`.
-pub(super) fn known_colour(name: &str) -> Option<usize> {
-    let extends =
-        |known: &str| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-    let own = OWN.iter().filter(|(known, _)| extends(known)).max_by_key(|(known, _)| known.len());
-    own.map(|(_, colour)| colour - 1)
-}
-
-/// How each server's series look: a server has one colour in every chart; its variants, such as another allocator, are
-/// dashed.
-pub(super) fn styles(servers: &[Server]) -> Vec<Style> {
-    let own = |server: &Server| {
-        let colour = server.colour.and_then(|colour| usize::from(colour).checked_sub(1));
-        colour.or_else(|| known_colour(&server.name))
-    };
-    let taken: Vec<Option<usize>> = servers.iter().map(own).collect();
-    let mut free = (0..COLOURS.len()).filter(|colour| !taken.contains(&Some(*colour)));
+/// How each server's series look: an entry of `servers.toml` has one colour, its own or the next free one, in every
+/// chart; its variants, such as another allocator, are dashed.
+pub(super) fn styles(plan: &Plan) -> Vec<Style> {
+    let own = |server: &Server| server.colour.and_then(|colour| usize::from(colour).checked_sub(1));
+    let taken: Vec<usize> = plan.servers.iter().filter_map(own).collect();
+    let mut free = (0..COLOURS.len()).filter(|colour| !taken.contains(colour));
+    let mut entries: BTreeMap<&str, usize> = BTreeMap::new();
     let mut styles: Vec<Style> = Vec::new();
-    for (place, own) in taken.iter().enumerate() {
-        let colour = own.or_else(|| free.next()).unwrap_or(place % COLOURS.len());
+    for (place, server) in plan.servers.iter().enumerate() {
+        let next = || own(server).or_else(|| free.next()).unwrap_or(place % COLOURS.len());
+        let colour = *entries.entry(plan.campaign.entry_of(&server.name)).or_insert_with(next);
         let variant = styles.iter().filter(|style| style.colour == colour).count();
         styles.push(Style { colour, variant });
     }
     styles
 }
 
+/// The colour of an entry of `servers.toml`; `None` of one that no server of the run is of.
+pub(super) fn colour_of(plan: &Plan, entry: &str) -> Option<usize> {
+    let of_entry = |server: &Server| plan.campaign.entry_of(&server.name) == entry;
+    Some(styles(plan)[plan.servers.iter().position(of_entry)?].colour)
+}
+
 /// How one server of a run looks; the first style for one that the run does not know.
 pub(crate) fn style(run: &Run, server: &str) -> Style {
     let place = run.plan.servers.iter().position(|known| known.name == server);
-    place.and_then(|place| styles(&run.plan.servers).get(place).copied()).unwrap_or_default()
+    place.and_then(|place| styles(&run.plan).get(place).copied()).unwrap_or_default()
 }
 
 impl SeriesOf<'_> {
@@ -134,15 +117,17 @@ mod tests {
             ..one.clone()
         };
         let servers: Vec<Server> = servers.iter().map(server).collect();
-        styles(&servers).into_iter().map(|style| (style.colour, style.variant)).collect()
+        styles(&Plan { servers, ..Plan::default() })
+            .into_iter()
+            .map(|style| (style.colour, style.variant))
+            .collect()
     }
 
     #[test]
     fn a_server_keeps_its_colour_and_others_take_free_ones() {
         assert_eq!(with(&[("a", Some(5)), ("b", Some(1))]), [(4, 0), (0, 0)]);
         assert_eq!(with(&[("a", None), ("b", Some(1)), ("c", None)]), [(1, 0), (0, 0), (2, 0)]);
-        assert_eq!(with(&[("legacy", None), ("legacy-minimal", None)]), [(0, 0), (0, 1)]);
-        assert_eq!(with(&[("actix-original", None), ("actix-jsonrpc-core", None)]), [(2, 0), (5, 0)]);
+        assert_eq!(with(&[("a", Some(3)), ("b", Some(3))]), [(2, 0), (2, 1)]);
         let many = with(&[("other", None); 9]);
         assert_eq!(many.iter().collect::<std::collections::HashSet<_>>().len(), 9);
     }

@@ -120,7 +120,9 @@ impl Page {
 
     pub fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str) {
         let [x, y, width, height] = [x, y, width, height].map(px);
-        self.add(&format!("rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\""));
+        self.add(&format!(
+            "rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\""
+        ));
     }
 
     pub fn circle(&mut self, (x, y): (f64, f64), radius: f64, paint: &str) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::Run;
 use super::super::format::{bytes, distinct, list, thousands};
 use super::super::views::{Placed, axis, each, is_bytes, points, series, writer};
-use super::series::known_colour;
+use super::series::colour_of;
 use super::{
     Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Point, Ratio, Ratios, Row, Series, Style,
     short, time_tick,
@@ -39,7 +39,7 @@ pub(crate) fn chart(run: &Run, shown: &Shown) -> Option<Chart> {
         return None;
     }
     let named = named(shown);
-    let style = |name: &str| style(shown, &named, name);
+    let style = |name: &str| style(run, shown, &named, name);
     if are_lines(shown) {
         return Some(lines(run, shown, figure, style));
     }
@@ -71,10 +71,10 @@ fn named(shown: &Shown) -> Vec<&views::Series> {
 }
 
 /// A server has its colour; any other series the next one.
-fn style(shown: &Shown, named: &[&views::Series], name: &str) -> Style {
+fn style(run: &Run, shown: &Shown, named: &[&views::Series], name: &str) -> Style {
     let place = named.iter().position(|known| known.name == name).unwrap_or(0);
     let is_server = Along::named(&shown.view.series) == Some(Along::Server);
-    let colour = |name: &str| known_colour(name).filter(|_| is_server);
+    let colour = |name: &str| colour_of(&run.plan, name).filter(|_| is_server);
     let own = colour(name).unwrap_or(place % COLOURS.len());
     let same = |other: &&&views::Series| colour(&other.name).is_some() && colour(&other.name) == colour(name);
     Style { colour: own, variant: named[..place].iter().filter(same).count() }

@@ -1,11 +1,11 @@
-//! Every trial of a run and of the runs inside it, with the commands that make it again and what was counted.
+//! Every trial of a run and of the runs inside it, with what was counted.
 
 use anyhow::{Context, Result};
 use minijinja::context;
 use serde_json::Value;
 
+use super::super::Run;
 use super::super::format::{dash, load, significant, thousands, time_us};
-use super::super::{Run, commands};
 use bench_analysis::invalid_reason;
 use bench_model::figure::Figure;
 use bench_model::observation::Observation;
@@ -87,7 +87,6 @@ fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Resul
         p99 => cell(figure(Figure::P99Us), time_us),
         cpu => cell(figure(Figure::CpuUsPerRequest), significant),
         outcome => outcome.failure().or_else(spoiled).unwrap_or_else(|| "measured".to_owned()),
-        commands => commands::of_trial(run, trial),
         // Prints what was recorded, in the run's folder.
         whole,
         raw,

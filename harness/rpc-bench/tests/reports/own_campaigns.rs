@@ -142,7 +142,7 @@ fn a_judged_figure_has_its_verdict_in_the_table_the_chart_and_the_first_screen()
     assert_eq!(row(&screen, "most memory, getBalance")[3], "**0.25** [0.25, 0.25]");
     let findings = &run.summary.comparisons[0].findings;
     assert_eq!(findings[&Figure::P99Us].verdict, Verdict::Slower);
-    // Where nobody asks for it, it has an interval of its own and no verdict.
+    // Where it is left out, it has an interval of its own and no verdict.
     let (run, report, chart) = judged("");
     assert_eq!(verdict(&report, "p99").unwrap(), "not judged");
     assert_eq!(verdict(&report, "requests/s").unwrap(), "equivalent");

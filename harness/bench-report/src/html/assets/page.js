@@ -50,7 +50,7 @@
     select(tabs.find((tab) => tab.hash === location.hash) ?? tabs[0], false);
   }
 
-  // A trial is a body of its own: its figures, and below them its commands.
+  // A trial is a body of its own: its figures, and below them what was recorded.
   function beginSorting(table) {
     const headers = [...table.tHead.rows[0].cells];
     headers.forEach((header, column) => {
