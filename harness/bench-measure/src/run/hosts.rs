@@ -31,7 +31,7 @@ use crate::owned_process::{Output, Owned, describe, remove_if_empty};
 use bench_model::config::{Placed, Placement, Pool};
 use bench_model::load::LoadSample;
 use bench_model::load::load_tool::Bodies;
-use bench_model::load::records::{histogram, kept};
+use bench_model::load::records::kept;
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::Outcome;
 use bench_model::results::{OF_HOSTS, RunFolder, pretty, remove_all, with_ending};
@@ -69,7 +69,6 @@ pub(super) struct Launched {
     folder: RunFolder,
     stem: PathBuf,
     start: Instant,
-    start_at: SystemTime,
     launchers: Mutex<Vec<Owned>>,
     results: OnceLock<Vec<HostResult>>,
 }
@@ -95,7 +94,7 @@ impl Launch<'_> {
         let launchers = Mutex::new(launched.inspect_err(|_| make_void(&folder))?);
         let Self { pool, order, stem, .. } = self;
         let (pool, results) = (pool.clone(), OnceLock::new());
-        let launched = Launched { pool, order, folder, stem, start, start_at, launchers, results };
+        let launched = Launched { pool, order, folder, stem, start, launchers, results };
         launched.gather(interrupt)?;
         Ok(launched)
     }
@@ -289,7 +288,7 @@ impl Launched {
         let cpu = cpus.fold(CpuTime::default(), CpuTime::plus);
         // put_on is called once, so that there is nothing yet.
         let _ = self.results.set(results);
-        Ok(Ran { began: self.start_at, cpu, connecting: None, busiest_cores: None })
+        Ok(Ran { cpu, connecting: None, busiest_cores: None })
     }
 
     /// The hosts are done, so their launchers end; what they said is removed where it is nothing.
@@ -311,7 +310,7 @@ impl Launched {
     }
 
     /// Merges what the hosts measured, and keeps the requests of all together as those of one load tool are kept.
-    pub fn read(&self, ran: &Ran) -> Ended<LoadSample> {
+    pub fn read(&self) -> Ended<LoadSample> {
         let Order { what, load, .. } = &self.order;
         let results = self.results.get().map_or(&[][..], Vec::as_slice);
         let window_us = load.duration_ms as f64 * 1e3;
@@ -326,8 +325,6 @@ impl Launched {
         let merged = merged.map_err(|error| Ending::from(failed(what, format!("{error:#}"))))?;
         if let Some(records) = &merged.records {
             kept::write(&with_ending(&self.stem, ".records.csv.gz"), records)?;
-            let window = Duration::from_millis(load.duration_ms);
-            histogram::write(&with_ending(&self.stem, ".hlog"), records, ran.began, window)?;
         }
         Ok(merged.sample)
     }

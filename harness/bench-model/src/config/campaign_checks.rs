@@ -58,7 +58,9 @@ impl Campaign {
             rate.iter().try_for_each(|rate| within("duets.rate", u64::from(*rate), 1, MOST_RATE))?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
-        for tool in self.closed_loop_tools().iter().filter(|_| self.has_closed_loop()) {
+        for tool in
+            self.closed_loop_tools().iter().filter(|_| self.has_closed_loop() && self.stages.is_none())
+        {
             tool.check([Capability::ClosedLoop]).context("field tool")?;
         }
         let (is_among, tool) = (self.closed_loop_tools().contains(&self.tool), self.tool.name());

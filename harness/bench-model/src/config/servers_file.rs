@@ -1,17 +1,14 @@
 //! `servers.toml`, and `servers.local.toml` next to it: the entries of servers, and the short form of one that is
 //! started like another.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use serde::Deserialize;
-use toml::{Spanned, Table, Value};
+use toml::{Table, Value};
 
 use super::server::Server;
 use super::variants::{Variant, Variants, text};
-use super::{cargo, line_at, mistake, parse_toml};
+use super::{cargo, mistake, parse_toml};
 
 /// The servers of this repository.
 pub(super) const FILE: &str = "servers.toml";
@@ -110,34 +107,16 @@ impl Known {
         let server = toml::from_str(&text).map_err(|error| anyhow!(mistake(&text, &error)));
         let server: Server = server.with_context(place)?;
         server.check().with_context(place)?;
-        if self.servers.iter().any(|other| other.name == name) {
-            let places = self.places(&name).join(" and ");
-            bail!("server {name:?}: stands twice: {places}; give one of them another name");
-        }
+        let is_new = self.servers.iter().all(|other| other.name != name);
+        ensure!(is_new, "{}: stands twice in {}; give one of them another name", place(), self.files());
         self.servers.push(server);
         self.whole.push(whole);
         Ok(())
     }
 
-    /// Where entries of that name stand: file and line.
-    fn places(&self, name: &str) -> Vec<String> {
-        let of_file = |path: &PathBuf| {
-            let text = fs::read_to_string(path).unwrap_or_default();
-            let names = toml::from_str::<Names>(&text).unwrap_or_default().server;
-            let named = names.into_iter().filter_map(|mut entry| entry.remove("name"));
-            let named = named.filter(|known| known.get_ref().as_str() == Some(name));
-            let place = |known: Spanned<Value>| line_at(&text, known.span().start);
-            named.map(|known| format!("{}:{}", path.display(), place(known))).collect::<Vec<_>>()
-        };
-        self.files.iter().flat_map(of_file).collect()
+    fn files(&self) -> String {
+        self.files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" and ")
     }
-}
-
-/// Where the fields of a file's entries stand.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Names {
-    server: Vec<BTreeMap<String, Spanned<Value>>>,
 }
 
 /// An entry with what it takes from another one: `like` names that, `with` gives placeholders of its arguments a value
@@ -218,7 +197,7 @@ mod tests {
         assert_eq!(names, ["a", "own"]);
         assert_eq!(read_own("# nothing yet\n").unwrap().len(), 1);
         let said = format!("{:#}", read_own(&own.replace("\"own\"", "\"a\"")).unwrap_err());
-        assert!(said.contains("servers.toml:2 and ") && said.contains("servers.local.toml:2"), "{said}");
+        assert!(said.contains("servers.toml and ") && said.contains("servers.local.toml; give"), "{said}");
         let said = format!("{:#}", read_own("[[server]]\nname = 7").unwrap_err());
         assert!(said.contains("servers.local.toml") && said.contains("name"), "{said}");
     }

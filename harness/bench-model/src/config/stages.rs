@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use super::{Campaign, Percent};
 use crate::field_checks::within;
 use crate::load::{LoadTool, UserStage};
-use crate::transport::Transport;
 
 /// The `[stages]` table of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,9 +16,6 @@ pub struct Stages {
     /// How long each stage is here, of the time that `ramp` says: `"50%"` is half of it. Users send as often as ever.
     #[serde(deserialize_with = "Percent::up_to_all")]
     pub time_scale: Percent,
-    /// Only in plans from before transports of users were an axis; see `bench_report::Run::load`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub transports: Vec<Transport>,
 }
 
 /// A stage: the number of users changes evenly from that of the stage before, or from none.
@@ -59,11 +55,6 @@ impl Stages {
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
         let is_k6 = campaign.closed_loop_tools() == [LoadTool::K6];
         ensure!(is_k6, "field tool: users in stages are those of k6; write tool = \"k6\"");
-        ensure!(
-            self.transports.is_empty(),
-            "field stages.transports: how users reach the servers is an axis; write transport = [\"http\", \
-             \"websocket\"] in [axes]"
-        );
         let has_stages = !self.ramp.is_empty();
         ensure!(has_stages, "field stages.ramp: is empty; name a stage: {{ users = 10, seconds = 10 }}");
         for ramp in &self.ramp {

@@ -1,8 +1,4 @@
-//! k6 2.2.0, for users who come and go in stages, and for a closed loop; over HTTP or WebSocket.
-//!
-//! In a closed loop each connection is a user without a pause that checks the status alone, and k6's summary has the
-//! figures. Over WebSocket it gives no request up, so one that is never answered is not counted. It lasts a second at
-//! least, also where a warm-up is shorter.
+//! k6 2.2.0, for users who come and go in stages, over HTTP or WebSocket.
 //!
 //! What each user in stages does is in `k6.js`, the same for both transports and by one clock. In a mix each user has
 //! a request of its own, which it sends again and again. A user waits for its answer before its next request is sent;
@@ -21,8 +17,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::staged::Samples;
+use super::Load;
 use super::load_tool::{About, Bodies, Build, Driver, Files, Invocation, Job, Reading, command, text};
-use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;
 
 pub use self::staged::{Second, Staged};
@@ -33,28 +29,8 @@ const SCRIPT: &str = include_str!("k6.js");
 /// The address of a Prometheus that takes remote writes, where k6's samples are to be watched too: see docs/HOSTS.md.
 const REMOTE_WRITE: &str = "K6_PROMETHEUS_RW_SERVER_URL";
 
-/// The metrics of the script, and k6's own of HTTP.
+/// The script's metric of latency.
 const LATENCY: &str = "rpc_latency";
-const HTTP_LATENCY: &str = "http_req_duration";
-const FAILURES: &str = "rpc_failures";
-const TIMEOUTS: &str = "rpc_timeouts";
-/// How long k6 ran, in milliseconds.
-const RAN: &str = "ran";
-
-/// The quantiles of k6's summary: as it names them, and the probability.
-const QUANTILES: [(&str, f64); 11] = [
-    ("min", 0.0),
-    ("p(10)", 0.1),
-    ("p(25)", 0.25),
-    ("med", 0.5),
-    ("p(75)", 0.75),
-    ("p(90)", 0.9),
-    ("p(95)", 0.95),
-    ("p(99)", 0.99),
-    ("p(99.9)", 0.999),
-    ("p(99.99)", 0.9999),
-    ("max", 1.0),
-];
 
 /// What k6 always reports of such a load: that no user came to an end by itself, and waits that a user's leaving ended.
 const USUAL: [&str; 2] = ["No script iterations fully finished", "setTimeout "];
@@ -67,7 +43,7 @@ impl Driver for K6 {
         use super::Capability::*;
         About {
             name: "k6",
-            can: &[Over(Transport::Http), Over(Transport::WebSocket), ClosedLoop, SeveralBodies, Users],
+            can: &[Over(Transport::Http), Over(Transport::WebSocket), SeveralBodies, Users],
             template: Some(("k6.js", SCRIPT)),
             version: "2.2.0",
             build: Build::Go {
@@ -88,12 +64,10 @@ impl Driver for K6 {
         let options = "run --quiet --no-color --no-usage-report --log-format=raw".split(' ');
         let mut args: Vec<String> = options.map(str::to_owned).collect();
         args.push(format!("--env=LOAD={}", absolute(&files.requests)?));
-        if !load.stages.is_empty() {
-            let dashboard = absolute(&files.requests.with_extension("html"))?;
-            args.push(format!("--out=csv=fileName={},timeFormat=unix_micro", absolute(&files.answered)?));
-            // Without a port it serves no page while it runs.
-            args.push(format!("--out=web-dashboard=port=-1&period=1s&export={dashboard}"));
-        }
+        let dashboard = absolute(&files.requests.with_extension("html"))?;
+        args.push(format!("--out=csv=fileName={},timeFormat=unix_micro", absolute(&files.answered)?));
+        // Without a port it serves no page while it runs.
+        args.push(format!("--out=web-dashboard=port=-1&period=1s&export={dashboard}"));
         // k6 reads the address there by itself, and sends its samples on while it runs.
         if std::env::var_os(REMOTE_WRITE).is_some() {
             args.push("--out=experimental-prometheus-rw".to_owned());
@@ -105,9 +79,6 @@ impl Driver for K6 {
     fn read(&self, load: &Load, _: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
         let summary: BTreeMap<String, Metric> =
             serde_json::from_str(&text(printed)?).context("k6 printed no summary")?;
-        if load.stages.is_empty() {
-            return closed(&summary).map(Into::into);
-        }
         let samples = File::open(&files.answered).map_err(Into::into).and_then(Samples::read);
         let samples = samples.with_context(|| format!("k6's samples {}", files.answered.display()))?;
         let (counted, ended) = (count(&summary, LATENCY), samples.ended());
@@ -132,7 +103,7 @@ impl Driver for K6 {
     }
 }
 
-/// A metric of k6's summary: counters have a `count`, trends the names of [`QUANTILES`] too, in milliseconds.
+/// A metric of k6's summary: all have a `count`.
 #[derive(Deserialize)]
 struct Metric {
     values: BTreeMap<String, f64>,
@@ -142,39 +113,7 @@ fn count(summary: &BTreeMap<String, Metric>, metric: &str) -> u64 {
     summary.get(metric).and_then(|metric| metric.values.get("count")).map_or(0, |count| *count as u64)
 }
 
-/// What k6 saw of a closed loop.
-///
-/// # Errors
-/// Its summary has no latencies, or not how long it ran.
-fn closed(summary: &BTreeMap<String, Metric>) -> Result<LoadSample> {
-    let over_http = summary.contains_key(HTTP_LATENCY);
-    let latencies = summary.get(HTTP_LATENCY).or_else(|| summary.get(LATENCY));
-    let latencies = &latencies.context("k6 sent no request")?.values;
-    let us = |name: &str| {
-        let ms = latencies.get(name).with_context(|| format!("k6's summary has no {name}"))?;
-        Ok::<f64, anyhow::Error>(ms * 1e3)
-    };
-    let quantiles = QUANTILES.iter().map(|(name, of)| Ok((*of, us(name)?))).collect::<Result<Vec<_>>>()?;
-    let ran_ms = count(summary, RAN);
-    ensure!(ran_ms > 0, "k6 took no time");
-    let ended = latencies.get("count").map_or(0, |count| *count as u64);
-    let failed = [("timeout", TIMEOUTS), ("failed", FAILURES)].into_iter();
-    let failed = failed.map(|(kind, metric)| (kind.to_owned(), count(summary, metric)));
-    let failed: BTreeMap<String, u64> = failed.filter(|(_, count)| *count > 0).collect();
-    Ok(LoadSample {
-        // Over HTTP failed requests have a latency, too; a WebSocket that failed has none.
-        succeeded: if over_http { ended.saturating_sub(failed.values().sum()) } else { ended },
-        failed,
-        time_taken_s: ran_ms as f64 / 1e3,
-        bytes_read: count(summary, "data_received"),
-        bytes_written: Some(count(summary, "data_sent")),
-        latency_us: Latency::given("k6", us("avg")?, us("max")?, &quantiles)?,
-        quantiles,
-        ..LoadSample::default()
-    })
-}
-
-/// What the script reads: requests, the true answers where they are known, and the load; a closed loop has no stages.
+/// What the script reads: requests, the true answers where they are known, and the load.
 fn users<'a>(
     load: &Load,
     url: &str,
@@ -198,8 +137,6 @@ fn users<'a>(
         "headers": headers,
         "requests": requests,
         "stages": stages,
-        "connections": load.connections,
-        "duration_ms": load.duration_ms,
         "timeout_ms": load.timeout_ms,
     }))
 }

@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use rustix::process::Signal;
@@ -18,7 +18,7 @@ use crate::run::hosts::{Launch, Launched};
 use bench_model::config::Placement;
 use bench_model::load::load_tool::Bodies;
 use bench_model::load::load_tool::{Files, Invocation, Job, Reading};
-use bench_model::load::records::{self, histogram, kept};
+use bench_model::load::records::{self, kept};
 use bench_model::load::toolchain::Tools;
 use bench_model::load::{Capability, Load, LoadSample, LoadTool};
 use bench_model::observation::{Connecting, Outcome};
@@ -135,8 +135,6 @@ impl Prepared {
 
 /// A load that is over.
 pub(in crate::run) struct Ran {
-    /// When the tool was started.
-    pub began: SystemTime,
     /// CPU time of the tool from its start to its end; in an open loop to the end of the window, without what it takes
     /// to record its requests.
     pub cpu: CpuTime,
@@ -148,7 +146,7 @@ pub(in crate::run) struct Ran {
 
 impl Bench<'_> {
     /// Puts a load on a target and reads the result; and the tool's own CPU time. The tool's output is kept, and the
-    /// requests of an open loop as `<what>.records.csv.gz` and `<what>.hlog`.
+    /// requests of an open loop as `<what>.records.csv.gz`.
     pub(in crate::run) fn run_load(
         &self,
         trial: &Trial,
@@ -211,7 +209,7 @@ impl Bench<'_> {
     pub(super) fn read(&self, prepared: &Ready, ran: &Ran) -> Ended<LoadSample> {
         match prepared {
             Ready::Here(prepared) => self.runner().read(prepared, ran),
-            Ready::Hosts(launched) => launched.read(ran),
+            Ready::Hosts(launched) => launched.read(),
         }
     }
 }
@@ -233,7 +231,7 @@ impl Runner<'_> {
         let (driver, program) = (tool.driver(), &self.tools.get(*tool)?.path);
         let (stdout, stderr) = (prepared.stdout(), prepared.path("stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
-        let (began, started) = (SystemTime::now(), Instant::now());
+        let started = Instant::now();
         // At a rate a server waits most of the time, and would wait for its load tool, too.
         let elsewhere = self.placement == Placement::Duet && load.rate.is_some();
         let limits = Limits { elsewhere, without_proxies: true, ..Limits::default() };
@@ -267,7 +265,7 @@ impl Runner<'_> {
         remove_if_empty(&stderr);
         let cpu =
             at_window_end.or_else(|| tool.cpu_time()).context("the load tool ended without a CPU time")?;
-        Ok(Ran { began, cpu, connecting, busiest_cores })
+        Ok(Ran { cpu, connecting, busiest_cores })
     }
 
     /// Reads the tool's output, and keeps its requests.
@@ -294,8 +292,6 @@ impl Runner<'_> {
             Err(error) => return Err(prepared.failed(&error)),
         };
         kept::write(&prepared.path("records.csv.gz"), &records)?;
-        let window = Duration::from_millis(load.duration_ms);
-        histogram::write(&prepared.path("hlog"), &records, ran.began, window)?;
         let sampled = records::sample(&records, load).map(|mut sample| {
             (sample.details.examples, sample.details.methods) = (details.examples, details.methods);
             sample

@@ -195,7 +195,7 @@ fn load_tools_are_an_axis() {
     for (wrong, named) in [
         (
             closed.replace("bombardier", "vegeta"),
-            "field tool: vegeta can't send in a closed loop; choose another load tool (bombardier, rpc-load, k6)",
+            "field tool: vegeta can't send in a closed loop; choose another load tool (bombardier, rpc-load)",
         ),
         (closed.replace("bombardier", "ab"), "axes.tool: there is no load tool \"ab\"; there are bombardier"),
         (format!("{closed}[[except]]\ntool = \"rpc-load\"\n"), "except.tool"),

@@ -105,53 +105,6 @@ fn the_script_gets_the_request_the_answer_and_the_stages() {
 }
 
 #[test]
-fn a_closed_loop_is_read_from_the_summary() {
-    let load = Load { stages: Vec::new(), ..load() };
-    let dir = tempfile::tempdir().unwrap();
-    let read = |summary: &Value| -> Result<LoadSample> {
-        let mut printed = summary.to_string().into_bytes();
-        printed.push(b'\n');
-        match K6.read(&load, 0, &files(dir.path(), ""), &mut printed.as_slice())? {
-            Reading::Sample(sample) => Ok(*sample),
-            Reading::Records(..) => panic!("k6 has no records"),
-        }
-    };
-    let mut summary: Value =
-        serde_json::from_str(include_str!("../../../tests/fixtures/k6-2.2.0-closed.json")).unwrap();
-    let sample = read(&summary).unwrap();
-    let ended = summary[HTTP_LATENCY]["values"]["count"].as_u64().unwrap();
-    assert_eq!((sample.succeeded, sample.failures()), (ended, 0));
-    assert!((0.9..1.2).contains(&sample.time_taken_s), "{}", sample.time_taken_s);
-    let latency = sample.latency_us;
-    assert!(latency.p50 > 1.0 && latency.p50 <= latency.p90 && latency.p90 <= latency.p99, "{latency:?}");
-    assert!(sample.quantiles.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1));
-    summary[TIMEOUTS] = json!({ "values": { "count": 3.0 } });
-    let late = read(&summary).unwrap();
-    assert_eq!((late.succeeded, late.failed["timeout"]), (ended - 3, 3));
-    summary[HTTP_LATENCY]["values"].as_object_mut().unwrap().remove("p(99)");
-    assert!(read(&summary).unwrap_err().to_string().contains("has no p(99)"));
-    assert!(read(&json!({})).unwrap_err().to_string().contains("sent no request"));
-}
-
-/// Over HTTP a request that failed has a latency too; a WebSocket that failed has none.
-#[test]
-fn failures_over_websocket_are_not_taken_from_the_answers() {
-    let sample = |metric: &str| {
-        let whole: Value =
-            serde_json::from_str(include_str!("../../../tests/fixtures/k6-2.2.0-closed.json")).unwrap();
-        let summary = json!({
-            metric: whole[HTTP_LATENCY], RAN: whole[RAN], FAILURES: { "values": { "count": 3.0 } },
-        });
-        let ended = whole[HTTP_LATENCY]["values"]["count"].as_u64().unwrap();
-        let sample = closed(&serde_json::from_value(summary).unwrap()).unwrap();
-        (ended - sample.succeeded, sample.failed)
-    };
-    let failed = BTreeMap::from([("failed".to_owned(), 3)]);
-    assert_eq!(sample(LATENCY), (0, failed.clone()));
-    assert_eq!(sample(HTTP_LATENCY), (3, failed));
-}
-
-#[test]
 fn what_k6_always_says_is_nothing() {
     let usual = "setTimeout 3 was stopped because the VU iteration was interrupted\nNo script iterations fully \
         finished, consider\n";

@@ -1,7 +1,6 @@
 //! An open-loop load request by request, whatever tool it came from, and the sample worked out from that.
 //!
-//! [`kept`] keeps the records, [`histogram`] writes them as HdrHistogram's tools read them. Nothing here reads a tool's
-//! output.
+//! [`kept`] keeps the records. Nothing here reads a tool's output, but for its [`histogram`].
 
 pub mod histogram;
 pub mod kept;
