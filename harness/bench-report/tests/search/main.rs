@@ -78,17 +78,28 @@ fn observe(searches: &SearchPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<O
     observations
 }
 
-/// The folder of a run of a campaign that only searches, with these observations.
-fn written(
-    campaign: Campaign,
-    searches: &SearchPlan,
-    observations: &[Observation],
-) -> (tempfile::TempDir, RunFolder) {
+/// Ways in which a trial ends without a window, and how it is judged; one had no success.
+fn endings(none: Sample) -> [(Outcome, Judgement); 7] {
+    let reason = || "x".to_owned();
+    [
+        (Outcome::NoSuccess(Box::new(none)), Judgement::FAIL),
+        (Outcome::Unanswered { reason: reason() }, Judgement::FAIL),
+        (Outcome::ServerDied { reason: reason(), after_s: None }, Judgement::FAIL),
+        (Outcome::NoAnswer { when: reason(), reason: reason() }, Judgement::FAIL),
+        (Outcome::one_wrong_answer("", reason()), Judgement::FAIL),
+        (Outcome::ToolFailed { reason: reason() }, Judgement::Nothing),
+        (Outcome::Invalid { reason: reason() }, Judgement::Nothing),
+    ]
+}
+
+/// What is written of a run of a campaign that only searches, with these observations: its report, the chart of its
+/// searches, and its summary.
+fn reported(campaign: Campaign, searches: &SearchPlan, observations: &[Observation]) -> [String; 3] {
     let config = ConfigDir::of_repository();
     let dir = tempfile::tempdir().unwrap();
     let run = RunFolder::create(dir.path(), "searched").unwrap();
     let inner = RunFolder::create_inside(&run, SEARCH).unwrap();
-    let servers = campaign.servers.iter().filter_map(|name| config.server(name).ok()).collect();
+    let servers = searches.searches.iter().filter_map(|of| config.server(&of.server).ok()).collect();
     let workloads = vec![config.workload("getBalance").unwrap()];
     let resolved = Plan { workloads, servers, threads: 2, campaign, ..Plan::default() };
     for folder in [&run, &inner] {
@@ -97,7 +108,9 @@ fn written(
     }
     inner.write_new(SEARCHES, &pretty(searches).unwrap()).unwrap();
     observations.iter().for_each(|observation| inner.append(observation).unwrap());
-    (dir, run)
+    bench_report::write(&run).unwrap();
+    ["report.md", "search.svg", "summary.json"]
+        .map(|name| std::fs::read_to_string(run.0.join(name)).unwrap_or_default())
 }
 
 /// The same window next to a process that used a tenth of the processors.

@@ -12,7 +12,7 @@ use bench_system::probe::process_usage::CpuTime;
 use serde_json::json;
 
 use crate::samples::sample;
-use crate::{disturbed, observation, observe, written};
+use crate::{disturbed, endings, observation, observe, reported};
 
 fn campaign() -> Campaign {
     let config = ConfigDir::of_repository();
@@ -84,35 +84,25 @@ const SLOW_SERVER: Window = Window {
 const SLOW_TOOL: Window =
     Window { own_p99_ms: 480.0, from_send_ms: 0.5, server_cores: 0.5, client_cores: 1.4, ..SLOW_SERVER };
 
-fn measured(window: Window) -> Sample {
-    let Window {
-        rate,
-        achieved,
-        p99_ms,
-        lag_p99_ms,
-        own_p99_ms,
-        from_send_ms,
-        failed,
-        server_cores,
-        client_cores,
-    } = window;
-    let mut sample = sample(f64::from(rate), 1.0);
-    sample.load.latency_us = latency(p99_ms * 500.0, p99_ms * 1e3);
-    sample.load.succeeded = u64::from(rate) - failed;
-    if failed > 0 {
-        sample.load.failed.insert("timeout".to_owned(), failed);
+fn measured(of: Window) -> Sample {
+    let (rate, ms) = (f64::from(of.rate), |p99: f64| latency(p99 * 500.0, p99 * 1e3));
+    let mut sample = sample(rate, 1.0);
+    sample.load.latency_us = ms(of.p99_ms);
+    sample.load.succeeded = u64::from(of.rate) - of.failed;
+    if of.failed > 0 {
+        sample.load.failed.insert("timeout".to_owned(), of.failed);
     }
     sample.load.open = Some(OpenWindow {
-        requested_rate: f64::from(rate),
-        achieved_rate: f64::from(rate) * achieved,
-        intended: u64::from(rate),
-        sent: u64::from(rate),
-        send_lag_us: Some(latency(lag_p99_ms * 500.0, lag_p99_ms * 1e3)),
-        own_lag_us: Some(latency(own_p99_ms * 500.0, own_p99_ms * 1e3)),
-        from_send_us: latency(from_send_ms * 1e3, from_send_ms * 2e3),
+        requested_rate: rate,
+        achieved_rate: rate * of.achieved,
+        intended: of.rate.into(),
+        sent: of.rate.into(),
+        send_lag_us: Some(ms(of.lag_p99_ms)),
+        own_lag_us: Some(ms(of.own_p99_ms)),
+        from_send_us: latency(of.from_send_ms * 1e3, of.from_send_ms * 2e3),
     });
-    sample.server_cpu = Some(CpuTime { user_s: server_cores, system_s: 0.0 });
-    sample.client_cpu = CpuTime { user_s: client_cores, system_s: 0.0 };
+    sample.server_cpu = Some(CpuTime { user_s: of.server_cores, system_s: 0.0 });
+    sample.client_cpu = CpuTime { user_s: of.client_cores, system_s: 0.0 };
     sample
 }
 
@@ -239,19 +229,10 @@ fn own_lateness_of_the_requests_decides_whose_a_late_send_is() {
 
 #[test]
 fn a_server_that_ends_has_missed_the_level() {
-    let reason = || "x".to_owned();
-    let lost = Judgement::FAIL;
-    let cases = [
-        (Outcome::NoSuccess(Box::new(measured(GOOD))), lost),
-        (Outcome::Silent(Box::new(measured(GOOD))), lost),
-        (Outcome::Unanswered { reason: reason() }, lost),
-        (Outcome::ServerDied { reason: reason(), after_s: None }, lost),
-        (Outcome::NoAnswer { when: reason(), reason: reason() }, lost),
-        (Outcome::one_wrong_answer("", reason()), lost),
-        (Outcome::ToolFailed { reason: reason() }, Judgement::Nothing),
-        (Outcome::Invalid { reason: reason() }, Judgement::Nothing),
-        (Outcome::Completed(Box::new(sample(10_000.0, 1.0))), Judgement::Nothing),
-    ];
+    let silent = Outcome::Silent(Box::new(measured(GOOD)));
+    let no_rate = Outcome::Completed(Box::new(sample(10_000.0, 1.0)));
+    let more = [(silent, Judgement::FAIL), (no_rate, Judgement::Nothing)];
+    let cases = endings(measured(GOOD)).into_iter().chain(more);
     for (outcome, expected) in cases {
         let said = format!("{outcome:?}");
         let (shown, missed) = judged(outcome);
@@ -302,9 +283,7 @@ fn a_search_that_a_busy_process_ends_says_so() {
         [None; 8],
         "it is not the server's"
     );
-    let (_dir, run) = written(campaign(), &plan(), &observations);
-    bench_report::write(&run).unwrap();
-    let text = std::fs::read_to_string(run.0.join("report.md")).unwrap();
+    let [text, _, _] = reported(campaign(), &plan(), &observations);
     assert!(text.contains("given up because 8 trials showed nothing; 8 times another process"), "{text}");
 }
 
@@ -321,9 +300,7 @@ fn observations_of_another_search_are_refused() {
 #[test]
 fn the_report_is_made_from_the_folder_alone() {
     let observations = observe(&plan(), two_ends);
-    let (_dir, run) = written(campaign(), &plan(), &observations);
-    bench_report::write(&run).unwrap();
-    let text = std::fs::read_to_string(run.0.join("report.md")).unwrap();
+    let [text, chart, summary] = reported(campaign(), &plan(), &observations);
     for needed in [
         "## Where it starts to fail",
         "**jsonrpc-core** holds 11,",
@@ -335,14 +312,10 @@ fn the_report_is_made_from_the_folder_alone() {
     ] {
         assert!(text.contains(needed), "the report lacks {needed:?}:\n{text}");
     }
-    let chart = std::fs::read_to_string(run.0.join("search.svg")).unwrap();
     assert!(chart.contains("requested rate") && chart.contains("jsonrpc-core"), "{chart}");
-    let summary: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(run.0.join("summary.json")).unwrap()).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
     assert_eq!(summary["search"]["searches"][0]["found"]["ending"], json!("interval"));
 
-    let (_dir, begun) = written(campaign(), &plan(), &observations[..4]);
-    bench_report::write(&begun).unwrap();
-    let text = std::fs::read_to_string(begun.0.join("report.md")).unwrap();
+    let [text, ..] = reported(campaign(), &plan(), &observations[..4]);
     assert!(text.contains("**Incomplete: 0 searches have ended"), "{text}");
 }

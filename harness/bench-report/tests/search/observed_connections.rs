@@ -11,7 +11,7 @@ use bench_model::observation::{Connecting, Observation, Outcome, Sample};
 use bench_model::plan::Trial;
 
 use crate::samples::sample;
-use crate::{disturbed as next_to_a_busy_process, observation, observe, written};
+use crate::{disturbed as next_to_a_busy_process, endings, observation, observe, reported};
 
 const TIMEOUT_MS: u64 = 2_000;
 
@@ -72,7 +72,6 @@ fn bad_requests_fail_a_trial() {
         ..Trial::default()
     };
     let judged = |outcome| Judge::none_bad(TIMEOUT_MS).judgement(&observation(trial.clone(), outcome));
-    let reason = || "x".to_owned();
     let Outcome::Completed(none) = window(1.0, 7) else { panic!("a window is completed") };
     let cases = [
         (window(1_999.0, 0), Judgement::PASS),
@@ -84,15 +83,8 @@ fn bad_requests_fail_a_trial() {
         (disturbed(window(1_999.0, 0)), Judgement::PASS),
         (disturbed(window(5.0, 1)), Judgement::Nothing),
         (disturbed(short(5.0, 0)), Judgement::Nothing),
-        (Outcome::NoSuccess(none), Judgement::FAIL),
-        (Outcome::Unanswered { reason: reason() }, Judgement::FAIL),
-        (Outcome::ServerDied { reason: reason(), after_s: None }, Judgement::FAIL),
-        (Outcome::NoAnswer { when: reason(), reason: reason() }, Judgement::FAIL),
-        (Outcome::one_wrong_answer("", reason()), Judgement::FAIL),
-        (Outcome::ToolFailed { reason: reason() }, Judgement::Nothing),
-        (Outcome::Invalid { reason: reason() }, Judgement::Nothing),
     ];
-    for (outcome, expected) in cases {
+    for (outcome, expected) in cases.into_iter().chain(endings(*none)) {
         let said = format!("{outcome:?}");
         assert_eq!(judged(outcome), expected, "{said}");
     }
@@ -201,9 +193,8 @@ fn report(fails: &[(&str, u32)]) -> String {
         let (_, from) = fails.iter().find(|(name, _)| *name == server).unwrap();
         if connections < *from { window(300.0, 0) } else { window(5.0, 1) }
     });
-    let (_dir, run) = written(campaign(), &plan, &observations);
-    bench_report::write(&run).unwrap();
-    std::fs::read_to_string(run.0.join("report.md")).unwrap()
+    let [text, ..] = reported(campaign(), &plan, &observations);
+    text
 }
 
 #[test]
@@ -240,9 +231,7 @@ fn a_server_that_fails_at_times_does_not_hold() {
         observations.push(observation(plan.trial(next), if fails { window(5.0, 1) } else { window(5.0, 0) }));
         schedule.take(plan.judge().judgement(&observations[observations.len() - 1]));
     }
-    let (_dir, run) = written(campaign(), &plan, &observations);
-    bench_report::write(&run).unwrap();
-    let text = std::fs::read_to_string(run.0.join("report.md")).unwrap();
+    let [text, ..] = reported(campaign(), &plan, &observations);
     assert!(text.contains("holds 800 connections (0/6 failed): it fails at times from 1,131 ("), "{text}");
     assert!(text.contains(" on, and this machine holds no load above 1,600"), "{text}");
 }

@@ -15,6 +15,7 @@ const FAR: f64 = 0.1;
 #[derive(Debug, Default)]
 struct Tally {
     missed: usize,
+    contradicted: usize,
     far_off: usize,
     too_high: usize,
     both_ends: usize,
@@ -41,6 +42,7 @@ impl Tally {
             })
         };
         self.missed += usize::from(too_high(1.0) || too_low(1.0));
+        self.contradicted += usize::from(!found.contradictions.is_empty());
         self.far_off += usize::from(too_high(1.0 + FAR) || too_low(1.0 - FAR));
         self.too_high += usize::from(too_high(1.0));
         self.used_up += usize::from(found.ending == Ending::TrialsUsedUp);
@@ -127,7 +129,7 @@ fn the_table_of_error_rates_along_connections() {
             println!("{row}");
             assert!(Tally::percent(tally.missed) <= most_wrong, "{row}");
         }
-        assert_eq!((of_sharp.both_ends, of_sharp.used_up), (SEARCHES, 0));
+        assert_eq!((of_sharp.both_ends, of_sharp.used_up, of_sharp.contradicted), (SEARCHES, 0, 0));
         let widest = of_sharp.doublings.last().unwrap();
         assert!(
             *widest < 1.04 / f64::from(rules.steps_per_doubling),
@@ -160,7 +162,7 @@ fn the_table_of_error_rates_along_a_rate() {
     let page = include_str!("../../../../docs/METHODOLOGY.md");
     assert!(page.contains(&table), "docs/METHODOLOGY.md must have this table:\n{table}");
     let [sharp, two, five, _, rare, often] = kinds.map(|(_, tally)| tally);
-    assert_eq!((sharp.missed, sharp.both_ends), (0, SEARCHES), "{sharp:?}");
+    assert_eq!((sharp.missed, sharp.both_ends, sharp.contradicted), (0, SEARCHES, 0), "{sharp:?}");
     assert_eq!((two.far_off, five.far_off), (0, 0));
     // Noise makes an answer too low, and hardly ever too high: a server sustains the rate in the answer.
     for noisy in [rare, often] {
