@@ -24,8 +24,8 @@ use self::shared::{
     BODIES, Done, HELLO, Hello, HostResult, PLAN, REPLY, RESULT, Reply, SharedLoad, VOID_PLAN,
 };
 use self::shared::{of_rank, own_sha256, start_text, unix_us};
+use super::ended::{Ended, Ending};
 use super::trial::tool::{Order, Ran, TOOL_GRACE, WRITING, failed};
-use super::trial::{Ended, Ending};
 use crate::lock;
 use crate::owned_process::{Output, Owned, describe, remove_if_empty};
 use bench_model::config::{Placed, Placement, Pool};
@@ -48,6 +48,9 @@ const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long launchers of a void trial may take to end with their agents, and then after SIGTERM.
 const END_BY_THEMSELVES: Duration = Duration::from_secs(1);
+
+/// How often the harness looks at what hosts wrote while nothing depends on the moment: it takes little of the window.
+const SELDOM: Duration = Duration::from_millis(20);
 
 /// The share of the window by which hosts may start apart.
 pub(super) const MOST_SKEW: f64 = 0.01;
@@ -186,36 +189,53 @@ impl Launched {
         failed(self.order.what, format!("{}: {why}", self.pool.name_of(rank))).into()
     }
 
-    /// Answers each host's greeting, by which it compares clocks, until all have come or the start is near.
-    fn gather(&self, interrupt: &Interrupt) -> Ended<()> {
+    /// Calls `is_done` for each host, with these pauses, until it holds for all or `until` has come, and gives those for
+    /// which it does not.
+    ///
+    /// # Errors
+    /// A launcher failed on which one of these depends.
+    fn wait_for(
+        &self,
+        until: Instant,
+        pauses: Duration,
+        interrupt: &Interrupt,
+        mut is_done: impl FnMut(u32) -> Ended<bool>,
+    ) -> Ended<Vec<u32>> {
         let mut waiting: Vec<u32> = self.ranks().collect();
-        let until = self.start.checked_sub(SETTLES_IN).unwrap_or(self.start);
         loop {
             let mut left = Vec::new();
             for rank in waiting {
-                match self.folder.read_json::<Hello>(&of_rank(rank, HELLO)) {
-                    Ok(_) => {
-                        let seen_us = unix_us(SystemTime::now());
-                        let reply = Reply { seen_us, written_us: unix_us(SystemTime::now()) };
-                        self.folder.write_derived(&of_rank(rank, REPLY), &pretty(&reply)?)?;
-                    }
-                    Err(_) => left.push(rank),
+                if !is_done(rank)? {
+                    left.push(rank);
                 }
             }
             waiting = left;
-            self.ranks().try_for_each(|rank| self.result(rank).map(drop))?;
             self.launchers_alive(&waiting)?;
-            let pause = until.saturating_duration_since(Instant::now());
-            if pause.is_zero() {
-                break;
+            let pause = until.saturating_duration_since(Instant::now()).min(pauses);
+            if waiting.is_empty() || pause.is_zero() {
+                return Ok(waiting);
             }
-            // Once all are there, only refusals are waited for.
-            let pause = pause.min(Duration::from_millis(if waiting.is_empty() { 20 } else { 1 }));
             interrupt.wait(pause, || Ok(None::<()>))?;
         }
-        let Some(&rank) = waiting.first() else { return Ok(()) };
-        let (lead_s, said) = (self.pool.lead_ms as f64 / 1e3, self.said());
-        Err(self.void(rank, &format!("it was not placed within {lead_s:.1} s (lead_ms); {said}")))
+    }
+
+    /// Answers each host's greeting, by which it compares clocks, until all have come and the start is near.
+    fn gather(&self, interrupt: &Interrupt) -> Ended<()> {
+        let until = self.start.checked_sub(SETTLES_IN).unwrap_or(self.start);
+        let waiting = self.wait_for(until, Duration::from_millis(1), interrupt, |rank| {
+            self.result(rank)?;
+            let Ok(_) = self.folder.read_json::<Hello>(&of_rank(rank, HELLO)) else { return Ok(false) };
+            let seen_us = unix_us(SystemTime::now());
+            let reply = Reply { seen_us, written_us: unix_us(SystemTime::now()) };
+            self.folder.write_derived(&of_rank(rank, REPLY), &pretty(&reply)?)?;
+            Ok(true)
+        })?;
+        if let Some(&rank) = waiting.first() {
+            let (lead_s, said) = (self.pool.lead_ms as f64 / 1e3, self.said());
+            return Err(self.void(rank, &format!("it was not placed within {lead_s:.1} s (lead_ms); {said}")));
+        }
+        // Once all are there, only refusals are waited for.
+        self.wait_for(until, SELDOM, interrupt, |rank| self.result(rank).map(|_| false)).map(drop)
     }
 
     /// What came of a host's share, where that is known. The trial is void where it refused its share.
@@ -262,25 +282,14 @@ impl Launched {
         let window = Duration::from_millis(load.duration_ms + load.timeout_ms);
         let limit = self.start + window + TOOL_GRACE + WRITING.saturating_mul(requests);
         let mut results: Vec<HostResult> = Vec::new();
-        let mut waiting: Vec<u32> = self.ranks().collect();
-        while !waiting.is_empty() {
-            let (mut left, began) = (Vec::new(), Instant::now());
-            for rank in waiting {
-                match self.result(rank)? {
-                    Some(result) => results.push(result),
-                    None => left.push(rank),
-                }
-            }
-            waiting = left;
-            self.launchers_alive(&waiting)?;
-            if began > limit
-                && let Some(rank) = waiting.first()
-            {
-                return Err(self.void(*rank, &format!("lost: it wrote no result in time; {}", self.said())));
-            }
-            if !waiting.is_empty() {
-                interrupt.wait(Duration::from_millis(20), || Ok(None::<()>))?;
-            }
+        let waiting = self.wait_for(limit, SELDOM, interrupt, |rank| {
+            let result = self.result(rank)?;
+            let is_done = result.is_some();
+            results.extend(result);
+            Ok(is_done)
+        })?;
+        if let Some(&rank) = waiting.first() {
+            return Err(self.void(rank, &format!("lost: it wrote no result in time; {}", self.said())));
         }
         self.end_launchers(interrupt)?;
         results.sort_by_key(|result| result.rank);

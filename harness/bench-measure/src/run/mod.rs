@@ -2,6 +2,7 @@
 
 mod ceilings;
 mod duet;
+mod ended;
 pub mod gate;
 pub mod hosts;
 pub mod instructions;

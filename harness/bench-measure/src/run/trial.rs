@@ -5,6 +5,7 @@ mod capacity;
 mod checker;
 mod connecting;
 mod judged;
+mod load;
 mod over_link;
 pub(super) mod tool;
 mod traffic;
@@ -13,7 +14,7 @@ mod watch;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::Result;
 
 use self::connecting::Holding;
 pub(super) use self::judged::outcome_of;
@@ -23,6 +24,7 @@ use self::traffic::Draw;
 use self::watch::Watch;
 use super::Truths;
 use super::duet::{OtherLeft, Side};
+use super::ended::{Ended, Judged};
 use crate::link::Link;
 use crate::owned_process::remove_if_empty;
 use crate::subject::{self, Place, Subject};
@@ -58,42 +60,6 @@ pub struct Bench<'a> {
     /// Ends every wait.
     pub interrupt: &'a Interrupt,
 }
-
-/// Why a trial, or a step of it, gave no result.
-#[derive(Debug)]
-pub(super) enum Ending {
-    /// The trial ends with this outcome.
-    Trial(Outcome),
-    /// The run ends: an interrupt, or what would fail in every trial, such as a full results folder.
-    Run(Error),
-}
-
-impl From<Outcome> for Ending {
-    fn from(outcome: Outcome) -> Self {
-        Self::Trial(outcome)
-    }
-}
-
-impl From<Error> for Ending {
-    fn from(error: Error) -> Self {
-        Self::Run(error)
-    }
-}
-
-impl From<Ending> for Error {
-    fn from(ending: Ending) -> Self {
-        match ending {
-            Ending::Trial(outcome) => anyhow!(outcome.failure().unwrap_or_default()),
-            Ending::Run(error) => error,
-        }
-    }
-}
-
-/// The result of a trial or of a step of it.
-pub(super) type Ended<T> = std::result::Result<T, Ending>;
-
-/// The same of a step that can't end the run.
-type Judged<T> = std::result::Result<T, Outcome>;
 
 /// A server's process that the harness can see, and what it held before any load.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay, skip_serializing_none};
 
-use super::limit_files::Controller;
 use crate::readable_numbers::bytes;
 
 /// A limited part of the machine; what is left out is not limited.
@@ -28,11 +27,6 @@ impl Size {
         let quota = self.cpu_quota.map(|cpus| cpus.words());
         let memory = self.memory_max.map(|memory| memory.words());
         quota.into_iter().chain(memory).collect::<Vec<_>>().join(", ")
-    }
-
-    pub(super) fn controllers(&self) -> Vec<Controller> {
-        let cpu = self.cpu_quota.map(Controller::Cpu);
-        cpu.into_iter().chain(self.memory_max.map(Controller::Memory)).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::box_size::{Cpus, MemoryMax};
+use super::box_size::{Cpus, MemoryMax, Size};
 use super::usage::Usage;
 use crate::kernel_files::{text, value};
 
@@ -27,6 +27,11 @@ pub(super) enum Controller {
 }
 
 impl Controller {
+    /// Those that a size takes.
+    pub fn of(size: &Size) -> Vec<Self> {
+        size.cpu_quota.map(Self::Cpu).into_iter().chain(size.memory_max.map(Self::Memory)).collect()
+    }
+
     /// As the kernel calls it.
     pub fn name(self) -> &'static str {
         match self {

@@ -64,7 +64,7 @@ impl Cgroup {
         let name = stale::own_name(MADE.fetch_add(1, Ordering::Relaxed))?;
         let mut made = Self { folders: Vec::new() };
         system.places_of_v2().for_each(|place| stale::remove(&place));
-        for (version, parent, controllers) in system.parents(&size.controllers())? {
+        for (version, parent, controllers) in system.parents(&Controller::of(size))? {
             stale::remove(&parent);
             let path = parent.join(&name);
             let fields: Vec<&str> = controllers.iter().map(|controller| controller.field()).collect();

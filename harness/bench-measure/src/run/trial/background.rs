@@ -13,8 +13,10 @@ use anyhow::Result;
 use rustix::process::Signal;
 
 use super::connecting::Holding;
-use super::tool::{Order, Ran, Ready};
-use super::{Bench, Draw, Ended};
+use super::load::Ready;
+use super::tool::{Order, Ran};
+use super::{Bench, Draw};
+use crate::run::ended::Ended;
 use crate::subject::{Process, Subject};
 use bench_model::config::{Background, Stages, Stall};
 use bench_model::load::{Load, LoadSample};

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::checker::rises;
-use super::{Ended, Ending, Judged};
 use crate::client::{self, NoAnswer, Refused, Right, Verdict};
 use crate::metrics::{self, ServerCounts};
+use crate::run::ended::{Ended, Ending, Judged};
 use crate::subject::Subject;
 use bench_model::load::LoadSample;
 use bench_model::load::failure::Failure;
