@@ -16,7 +16,7 @@ use crate::config::Server;
 use crate::config::layouts;
 use crate::plan::Plan;
 use bench_system::cargo::without_own_package;
-use bench_system::repository::{git, hex, sha256_of_file};
+use bench_system::repository::{git, hex, printed, sha256_of_file};
 
 /// As many digits of a fingerprint as pages show.
 const SHORT: usize = 12;
@@ -118,8 +118,7 @@ pub fn check_unchanged(before: &BTreeMap<String, Program>, plan: &Plan, root: &P
 /// The compiler that cargo takes, such as `rustc 1.95.0 (59807616e 2026-04-14), x86_64-unknown-linux-gnu, LLVM 22.1.2`.
 fn compiler() -> Option<String> {
     let program = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(program).arg("-vV").output().ok().filter(|output| output.status.success())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = printed(Command::new(program).arg("-vV")).ok()?;
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("unknown");
     Some(format!("{}, {}, LLVM {}", text.lines().next()?, field("host: "), field("LLVM version: ")))
 }
@@ -227,10 +226,8 @@ fn metadata(manifest: &Path) -> Result<Value> {
     cargo
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"])
         .arg(manifest);
-    let output = without_own_package(&mut cargo).output().context("can't start cargo")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "cargo metadata of {}: {}", manifest.display(), said.trim());
-    serde_json::from_slice(&output.stdout).context("cargo metadata prints another form")
+    let text = printed(without_own_package(&mut cargo)).with_context(|| manifest.display().to_string())?;
+    serde_json::from_str(&text).context("cargo metadata prints another form")
 }
 
 #[cfg(test)]

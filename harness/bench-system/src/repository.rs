@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
+
+use crate::foreign_text::bounded;
 
 /// SHA-256 of a file, in hexadecimal.
 ///
@@ -22,21 +24,30 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What git prints in a folder; `None` where there is no git or no repository.
-pub fn git(root: &Path, args: &[&str]) -> Option<String> {
-    output(Command::new("git").arg("-C").arg(root).args(args))
+/// What git prints of the repository at `root`.
+///
+/// # Errors
+/// As those of [`printed`].
+pub fn git(root: &Path, args: &[&str]) -> Result<String> {
+    printed(Command::new("git").arg("-C").arg(root).args(args))
 }
 
-/// What a command prints; `None` where it fails.
-pub(crate) fn output(command: &mut Command) -> Option<String> {
-    let output = command.output().ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+/// What a program prints.
+///
+/// # Errors
+/// It can't be started, or fails: in its own words, on one line.
+pub fn printed(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("can't start {name}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ");
+    ensure!(output.status.success(), "{name} failed: {}", bounded(&said));
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The files that git tracks below `root` and that differ from the commit, by their paths from the repository's root;
 /// `None` where `root` is not under git.
 pub fn changed_files(root: &Path) -> Option<Vec<String>> {
-    git(root, &["ls-files", "--error-unmatch", "Cargo.toml"])?;
-    let text = git(root, &["diff", "--name-only", "-z", "HEAD"])?;
+    git(root, &["ls-files", "--error-unmatch", "Cargo.toml"]).ok()?;
+    let text = git(root, &["diff", "--name-only", "-z", "HEAD"]).ok()?;
     Some(text.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
 }

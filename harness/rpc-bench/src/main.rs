@@ -33,8 +33,6 @@ enum Verb {
     Run(commands::run::Args),
     /// Measure one call to a service that runs already: try http://127.0.0.1:8545 --method eth_blockNumber.
     Try(commands::try_call::Args),
-    /// Write a folder with a server, a workload and a campaign for a service of your own.
-    Init(commands::init::Args),
     /// Pass calls on to a service and write each into a file, which a workload then sends: docs/ANY-SERVICE.md.
     Record(commands::record::Args),
     /// Say which functions of two servers take how many instructions of a request: `why actix legacy getBlocks`
@@ -100,7 +98,6 @@ fn carry_out(cli: Cli) -> Result<ExitCode> {
     let ending: Ending = match cli.verb {
         Verb::Run(args) => commands::run::run(&config, &cli.results, &args)?.into(),
         Verb::Try(args) => commands::try_call::try_call(&config, &cli.results, &args)?.into(),
-        Verb::Init(args) => commands::init::init(&args)?.into(),
         Verb::Record(args) => commands::record::record(&args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &args)?.into(),
         Verb::Report(args) => commands::report::report(&args)?.into(),

@@ -13,7 +13,7 @@ use serde_with::skip_serializing_none;
 
 use super::processor::Processor;
 use crate::kernel_files::{counted, text, value};
-use crate::repository::{self, git, output};
+use crate::repository::{self, git, printed};
 
 /// What of a machine decides figures. Names no person, no path and no address.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,8 @@ pub struct Host {
 impl Host {
     /// Looks at the machine, and at what the harness was built from.
     pub fn read() -> Self {
-        let rustc = output(Command::new("rustc").arg("--version")).map(|version| version.trim().to_owned());
+        let rustc =
+            printed(Command::new("rustc").arg("--version")).ok().map(|version| version.trim().to_owned());
         let changed_files = repository::changed_files(Path::new("."));
         Self { rustc, commit: commit(), changed_files, ..Self::machine() }
     }
@@ -135,9 +136,9 @@ pub fn raise_open_files() {
 /// without git.
 pub fn commit() -> Option<String> {
     let here = Path::new(".");
-    let hash = git(here, &["rev-parse", "--short=12", "HEAD"])?;
+    let hash = git(here, &["rev-parse", "--short=12", "HEAD"]).ok()?;
     let changed = git(here, &["status", "--porcelain", "--untracked-files=no"]);
-    let mark = if changed.is_some_and(|files| files.is_empty()) { "" } else { "+" };
+    let mark = if changed.is_ok_and(|files| files.is_empty()) { "" } else { "+" };
     Some(format!("{}{mark}", hash.trim()))
 }
 

@@ -7,7 +7,6 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod gate;
-pub mod init;
 pub mod pack;
 pub mod record;
 pub mod report;

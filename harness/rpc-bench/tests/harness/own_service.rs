@@ -173,31 +173,25 @@ fn a_run_is_not_resumed_with_a_changed_schema_and_a_malformed_one_begins_nothing
 }
 
 #[test]
-fn what_init_writes_runs_as_it_is() {
+fn the_example_folder_needs_a_url_and_a_method() {
     let service = Service::start();
     let Some(bench) = Bench::new(1) else { return };
-    let folder = bench.path("mine");
-    let folder = folder.to_str().unwrap();
-    let headers = ["--header", "Authorization: Bearer ${OWN_TOKEN}", "--header", "X: a", "--header", "X: b"];
-    succeeds(
-        &bench,
-        &[&["init", folder, "--url", &service.url, "--method", "height"], &headers[..]].concat(),
-    );
-    let quiet = fs::read_to_string(bench.path("mine/campaigns/first.toml")).unwrap();
-    assert!(quiet.contains("\nmax_blocks = 6\n"), "{quiet}");
-    let quiet = quiet.replace("\nmax_blocks = 6\n", "\nmax_blocks = 1\n");
-    bench.write("mine/campaigns/first.toml", &format!("{quiet}\n{ANY_LOAD}"));
+    let example = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/any-service"));
+    for name in ["servers.toml", "workloads/calls.toml", "campaigns/first.toml"] {
+        let text = fs::read_to_string(example.join(name)).unwrap();
+        let text = text.replace("http://127.0.0.1:8545/", &service.url).replace("eth_blockNumber", "height");
+        let text = text.replace("# headers = ", "headers = ").replace("TOKEN", "OWN_TOKEN");
+        let text = text.replace("\nmax_blocks = 6\n", "\nmax_blocks = 1\n");
+        let limits = if name.starts_with("campaigns") { ANY_LOAD } else { "" };
+        fs::create_dir_all(bench.path("mine").join(name).parent().unwrap()).unwrap();
+        bench.write(&format!("mine/{name}"), &format!("{text}\n{limits}"));
+    }
     let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
-    command.args(["--config", folder, "--results", bench.path("results").to_str().unwrap(), "run", "first"]);
+    let [mine, results] = ["mine", "results"].map(|name| bench.path(name));
+    command.arg("--config").arg(mine).arg("--results").arg(results).args(["run", "first"]);
     let output = command.env("OWN_TOKEN", TOKEN).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(bench.outcomes().len(), 3, "one of each rate");
-    refused(&run(&bench, &["init", folder]), &["is there already"]);
-    refused(
-        &run(&bench, &["init", bench.path("other").to_str().unwrap(), "--method", "a b"]),
-        &["field method"],
-    );
-    assert!(!bench.path("other").exists());
 }
 
 #[test]

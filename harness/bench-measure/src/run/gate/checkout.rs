@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use bench_system::foreign_text::bounded;
+use bench_system::repository;
 
 /// Where checkouts are made.
 const FOLDER: &str = "target/gate";
@@ -24,15 +24,9 @@ pub struct Checkout {
     _lock: File,
 }
 
-/// What git prints.
-///
-/// # Errors
-/// In git's words why it failed.
+/// What git prints here.
 fn git(args: &[&str]) -> Result<String> {
-    let output = Command::new("git").args(args).output().context("can't start git")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "git {}: {}", args.join(" "), bounded(&said.trim().replace('\n', " ")));
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    Ok(repository::git(Path::new("."), args)?.trim().to_owned())
 }
 
 /// The commit that a name stands for; `None` where git reads this clone, and it has no such commit.
