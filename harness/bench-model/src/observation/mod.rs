@@ -131,7 +131,7 @@ pub struct Connecting {
 
 /// What was measured in one window.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// What the load tool saw.
     pub load: LoadSample,

@@ -1,9 +1,7 @@
 //! Samples for tests that need no server.
 
 use bench_model::load::{Latency, LoadSample};
-use bench_model::observation::{Capacity, Sample};
-use bench_system::probe::host::HostActivity;
-use bench_system::probe::network::NetworkCounters;
+use bench_model::observation::Sample;
 use bench_system::probe::process_usage::CpuTime;
 
 /// A window of one second in which a server answered `rate` requests for `cpu_us` each.
@@ -24,29 +22,9 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         server_peak_memory_bytes: Some(1),
         client_cpu: CpuTime { user_s: 0.01, system_s: 0.01 },
         window_s: 1.0,
-        network: NetworkCounters::default(),
-        host: HostActivity::default(),
-        foreign_cpu: None,
         answer_bytes: 100,
         server_errors: Some(0),
-        memory_before_bytes: None,
-        established: None,
-        connecting: None,
-        first_half: None,
-        resources: Vec::new(),
-        sampler_cpu_s: None,
-        warmup: None,
-        capacity: Capacity::default(),
-        threads: Vec::new(),
-        background: None,
-        background_ms: None,
-        stalls: None,
-        checked: None,
-        differences: None,
-        upstream: None,
-        link: None,
-        limited: None,
-        silence: String::new(),
+        ..Sample::default()
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use crate::observed::{self, observation, two_servers};
-use crate::samples::sample;
+use crate::samples::{self, sample};
 use bench_analysis::two_runs::{Between, Both, Change, Measured, between};
 use bench_model::config::{Campaign, Environment, Placement, Tuning};
 use bench_model::observation::Outcome;
@@ -19,7 +19,6 @@ use bench_model::transport::Transport;
 use bench_model::workload::Traffic;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use serde_json::json;
 
 const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "control"];
 
@@ -35,17 +34,11 @@ static PLAN: LazyLock<Plan> = LazyLock::new(|| {
 });
 
 fn conditions() -> Conditions {
-    serde_json::from_value(json!({
-        "started_at": "2026-01-01T00:00:00Z",
-        "host": {
-            "cpu": "a processor", "cores": 2, "kernel": "6.1", "governor": "performance", "open_files": 20_000,
-            "rustc": "rustc 1.95.0", "commit": "aaaa",
-        },
-        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
-        "servers": {},
-        "command": "a test",
-    }))
-    .unwrap()
+    let mut of: serde_json::Value = serde_json::from_str(&samples::conditions("a test")).unwrap();
+    for (field, value) in [("kernel", "6.1"), ("rustc", "rustc 1.95.0"), ("commit", "aaaa")] {
+        of["host"][field] = value.into();
+    }
+    serde_json::from_value(of).unwrap()
 }
 
 /// About normal, with a deviation of 1: twelve uniform numbers less their mean.
@@ -86,10 +79,7 @@ fn of<'a>(changes: &'a [Change], server: &str) -> &'a Change {
 fn save(dir: &Path, run: &Measured) -> PathBuf {
     let folder = RunFolder(dir.join(&run.name));
     fs::create_dir(&folder.0).unwrap();
-    folder.write_new("environment.json", &pretty(&run.conditions).unwrap()).unwrap();
-    let lines = run.observations.iter().map(|line| serde_json::to_string(line).unwrap() + "\n");
-    folder.write_new("observations.ndjson", &lines.collect::<String>()).unwrap();
-    folder.write_new("plan.json", &pretty(&run.plan).unwrap()).unwrap();
+    observed::fill(&folder, &run.plan, &pretty(&run.conditions).unwrap(), run.observations.clone());
     folder.0
 }
 

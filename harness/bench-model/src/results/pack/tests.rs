@@ -23,7 +23,15 @@ fn finished(results: &Path) -> RunFolder {
     }
     inner.write_new("campaign.toml", "").unwrap();
     run.write_new(REPORT, "# A run\n").unwrap();
+    run.write_new(ENVIRONMENT, "{ \"a\": 1 }").unwrap();
     run
+}
+
+fn packed() -> (tempfile::TempDir, RunFolder) {
+    let dir = tempfile::tempdir().unwrap();
+    let run = finished(dir.path());
+    run.pack().unwrap();
+    (dir, run)
 }
 
 #[test]
@@ -48,21 +56,13 @@ fn a_packed_run_is_read_as_before_and_always_the_same_bytes() {
             assert!(gone.iter().all(|path| !path.exists()), "{gone:?}");
         }
         assert!(!run.0.join("observations.ndjson").exists());
+        assert!(!run.0.join(ENVIRONMENT).exists() && run.has_conditions());
+        assert_eq!(run.read_json::<serde_json::Value>(ENVIRONMENT).unwrap()["a"], 1);
         run.pack().unwrap();
         assert_eq!(fs::read(run.0.join(ARCHIVE)).unwrap(), archive, "packed once more after it was read");
         archive
     });
     assert_eq!(bytes[0], bytes[1]);
-}
-
-#[test]
-fn what_a_run_was_measured_on_is_packed() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = finished(dir.path());
-    run.write_new(ENVIRONMENT, "{ \"a\": 1 }").unwrap();
-    run.pack().unwrap();
-    assert!(!run.0.join(ENVIRONMENT).exists() && run.has_conditions());
-    assert_eq!(run.read_json::<serde_json::Value>(ENVIRONMENT).unwrap()["a"], 1);
 }
 
 #[test]
@@ -82,30 +82,8 @@ fn charts_are_removed_by_their_names_and_nothing_else_is() {
 }
 
 #[test]
-fn a_stage_of_a_packed_run_is_opened_by_its_own_path() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = finished(dir.path());
-    run.pack().unwrap();
-    fs::remove_dir_all(run.0.join("duets")).unwrap();
-    let inner = RunFolder::open(&run.0.join("duets")).unwrap();
-    assert_eq!(inner.lines::<u32>("observations.ndjson").unwrap(), [1, 2]);
-}
-
-#[test]
-fn a_stage_without_the_files_of_the_archive_is_an_error() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = finished(dir.path());
-    run.pack().unwrap();
-    fs::remove_file(run.0.join("duets/observations.ndjson")).unwrap();
-    let error = format!("{:#}", RunFolder::open(&run.0).unwrap_err());
-    assert!(error.contains("duets/observations.ndjson") && error.contains("remove its folder"), "{error}");
-}
-
-#[test]
-fn readers_at_the_same_time_each_find_every_stage() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = finished(dir.path());
-    run.pack().unwrap();
+fn a_stage_of_a_packed_run_is_opened_by_its_own_path_and_by_readers_at_the_same_time() {
+    let (_dir, run) = packed();
     fs::remove_dir_all(run.0.join("duets")).unwrap();
     std::thread::scope(|threads| {
         for _ in 0..4 {
@@ -114,6 +92,23 @@ fn readers_at_the_same_time_each_find_every_stage() {
     });
     let left: Vec<_> = fs::read_dir(&run.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
+    fs::remove_dir_all(run.0.join("duets")).unwrap();
+    let inner = RunFolder::open(&run.0.join("duets")).unwrap();
+    assert_eq!(inner.lines::<u32>("observations.ndjson").unwrap(), [1, 2]);
+}
+
+#[test]
+fn what_is_missing_of_a_packed_run_is_an_error() {
+    let (_dir, run) = packed();
+    let said = || format!("{:#}", RunFolder::open(&run.0).unwrap_err());
+    fs::remove_file(run.0.join("duets/observations.ndjson")).unwrap();
+    let error = said();
+    assert!(error.contains("duets/observations.ndjson") && error.contains("remove its folder"), "{error}");
+    // An archive that was cut off.
+    let path = run.0.join(ARCHIVE);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 6]).unwrap();
+    assert!(said().contains(ARCHIVE), "{}", said());
 }
 
 #[test]
@@ -127,27 +122,6 @@ fn a_packed_run_is_not_added_to() {
     assert!(run.append_to("observations.ndjson", &3).is_err());
     let inner = RunFolder::open_to_resume(&run.0.join("duets")).unwrap_err().to_string();
     assert!(inner.contains("is packed"), "{inner}");
-}
-
-#[test]
-fn an_unfinished_run_is_not_packed() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = finished(dir.path());
-    fs::remove_file(run.0.join(REPORT)).unwrap();
-    assert!(run.pack().unwrap_err().to_string().contains("report.md"));
-    assert!(run.0.join(SUMMARY).exists() && run.0.join("observations.ndjson").exists());
-}
-
-#[test]
-fn an_archive_that_was_cut_off_is_an_error() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = finished(dir.path());
-    run.pack().unwrap();
-    let path = run.0.join(ARCHIVE);
-    let bytes = fs::read(&path).unwrap();
-    fs::write(&path, &bytes[..bytes.len() - 6]).unwrap();
-    let error = format!("{:#}", RunFolder::open(&run.0).unwrap_err());
-    assert!(error.contains(ARCHIVE), "{error}");
 }
 
 /// Every file below a folder with what it holds; of a link, where it leads, and of a folder, nothing.
@@ -224,8 +198,14 @@ fn what_others_put_into_a_run_stays_there() {
         Ok(())
     })
     .unwrap();
-    let own =
-        ["plan.json", "observations.ndjson", "duets/empty", "duets/observations.ndjson", "duets/plan.json"];
+    let own = [
+        "plan.json",
+        ENVIRONMENT,
+        "observations.ndjson",
+        "duets/empty",
+        "duets/observations.ndjson",
+        "duets/plan.json",
+    ];
     assert_eq!(held, own);
 }
 
@@ -274,13 +254,18 @@ fn files_that_the_archive_does_not_hold_stay() {
 }
 
 #[test]
-fn a_run_that_is_being_written_to_is_not_packed() {
+fn a_run_that_is_unfinished_or_written_to_or_lacks_a_stages_plan_is_not_packed() {
     let dir = tempfile::tempdir().unwrap();
     let run = finished(dir.path());
     let lock = run.lock().unwrap();
     refused_unchanged(&run.0, "is being written to by another rpc-bench");
     drop(lock);
-    run.pack().unwrap();
+    let report = run.0.join(REPORT);
+    fs::rename(&report, dir.path().join("aside")).unwrap();
+    refused_unchanged(&run.0, "report.md");
+    fs::rename(dir.path().join("aside"), report).unwrap();
+    fs::write(run.0.join("duets/plan.json"), "{}").unwrap();
+    refused_unchanged(&run.0, "plan.json");
 }
 
 #[test]
@@ -291,14 +276,6 @@ fn an_archive_that_is_not_found_to_hold_its_files_gets_no_name() {
     let write = |writer: &mut _| std::io::Write::write_all(writer, b"x");
     assert!(super::super::archive::write_xz(&path, write, other).is_err());
     assert_eq!(all_below(dir.path()).len(), 0);
-}
-
-#[test]
-fn a_stage_without_a_plan_that_can_be_read_is_not_packed() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = finished(dir.path());
-    fs::write(run.0.join("duets/plan.json"), "{}").unwrap();
-    refused_unchanged(&run.0, "plan.json");
 }
 
 #[test]
