@@ -56,7 +56,7 @@ impl Link {
     /// One line: what the system does not permit or lacks, or that no packet passed.
     pub fn new(delay: Duration, loss: f64) -> Result<Self> {
         let (server, load) = (Namespace::new()?, Namespace::new()?);
-        [&server, &load].into_iter().try_for_each(|end| end.ip("link set lo up\n"))?;
+        [&server, &load].into_iter().try_for_each(|end| end.run("ip", "link set lo up"))?;
         netem(&server, &load, delay, loss).context(
             "a network between load tool and server needs the kernel's netem (modules sch_netem and veth) and tc; leave \
              network out on this machine",
@@ -72,11 +72,14 @@ impl Link {
 fn netem(server: &Namespace, load: &Namespace, delay: Duration, loss: f64) -> Result<()> {
     ethernet(server, load)?;
     for end in [server, load] {
-        end.tc(&format!(
-            "qdisc add dev {DEVICE} root netem delay {}us loss {}% limit {MOST_PACKETS}",
-            delay.as_micros(),
-            loss * 100.0
-        ))?;
+        end.run(
+            "tc",
+            &format!(
+                "qdisc add dev {DEVICE} root netem delay {}us loss {}% limit {MOST_PACKETS}",
+                delay.as_micros(),
+                loss * 100.0
+            ),
+        )?;
     }
     Ok(())
 }
@@ -84,12 +87,13 @@ fn netem(server: &Namespace, load: &Namespace, delay: Duration, loss: f64) -> Re
 /// Two virtual Ethernet devices that are connected.
 fn ethernet(server: &Namespace, load: &Namespace) -> Result<()> {
     let other = format!("/proc/{}/fd/{}", std::process::id(), load.fd());
-    server.ip(&format!("link add name {DEVICE} type veth peer name {DEVICE} netns {other}\n"))?;
+    server.run("ip", &format!("link add name {DEVICE} type veth peer name {DEVICE} netns {other}\n"))?;
     // Segments leave one by one: netem would delay and lose a whole batch as one packet.
     [(server, SERVER), (load, LOAD)].into_iter().try_for_each(|(end, address)| {
-        end.ip(&format!(
-            "addr add {address}/30 dev {DEVICE}\nlink set {DEVICE} mtu {MTU} gso_max_segs 1 up\n"
-        ))
+        end.run(
+            "ip",
+            &format!("addr add {address}/30 dev {DEVICE}\nlink set {DEVICE} mtu {MTU} gso_max_segs 1 up\n"),
+        )
     })
 }
 

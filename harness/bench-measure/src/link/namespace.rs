@@ -2,15 +2,15 @@
 //! that nothing is left behind, however the harness ends.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::panic::resume_unwind;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use bench_system::foreign_text::bounded;
+use bench_system::repository::printed;
 
 /// A network namespace.
 #[derive(Debug)]
@@ -51,38 +51,15 @@ impl Namespace {
         ran.context("can't enter a network namespace that the harness made")
     }
 
-    /// Carries out lines of `ip` in it.
+    /// Carries out commands of a tool of iproute2 in it, one a line.
     ///
     /// # Errors
-    /// There is no `ip`, or it refuses a line: with what it says.
-    pub fn ip(&self, lines: &str) -> Result<()> {
-        self.inside(|| said_nothing(Command::new("ip").args(["-batch", "-"]), lines))?
+    /// There is no such tool, or it refuses a line: with what it says.
+    pub fn run(&self, tool: &str, lines: &str) -> Result<()> {
+        let run = |line: &str| printed(Command::new(tool).args(line.split(' '))).map(drop);
+        let ran = self.inside(|| lines.lines().try_for_each(run))?;
+        ran.with_context(|| format!("{tool}, which iproute2 has"))
     }
-
-    /// Carries out one command of `tc` in it.
-    ///
-    /// # Errors
-    /// There is no `tc`, or it refuses the command: with what it says.
-    pub fn tc(&self, arguments: &str) -> Result<()> {
-        self.inside(|| said_nothing(Command::new("tc").args(arguments.split(' ')), ""))?
-    }
-}
-
-/// Runs a command with this input; an error is what it says.
-fn said_nothing(command: &mut Command, input: &str) -> Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let piped = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let mut child = piped.with_context(|| format!("can't start {name}; install iproute2"))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that has ended already says why.
-        let _ = stdin.write_all(input.as_bytes());
-    }
-    let output = child.wait_with_output()?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{name} refuses: {}", bounded(said.lines().next().unwrap_or("it does not say why")));
-    }
-    Ok(())
 }
 
 fn on_a_thread<T: Send>(run: impl FnOnce() -> T + Send) -> T {
