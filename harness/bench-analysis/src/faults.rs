@@ -2,19 +2,15 @@
 //! shows it above every result.
 
 use std::collections::BTreeMap;
-use std::fs;
 
-use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::diagnosis::CauseKind;
-use super::named_faults::of_folder;
 use super::observed::disturbed;
 use bench_model::load::Level;
 use bench_model::load::failure::{Failure, WRONG_ANSWER};
 use bench_model::observation::{Observation, Outcome};
-use bench_model::results::{CEILINGS, DUETS, RunFolder, SEARCH};
 
 /// What went wrong, the gravest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -121,42 +117,10 @@ impl Seen {
     }
 }
 
-/// The faults of a run: of its own observations, and of those in the folders inside it, but for what load tools were
-/// found to send.
-///
-/// # Errors
-/// A folder's observations can't be read.
-pub fn of_run(folder: &RunFolder, observations: &[Observation]) -> Result<Vec<Fault>> {
-    let mut inside = Vec::new();
-    observations_inside(folder, &mut inside)?;
-    let own = observations.iter().map(|observation| (Purpose::Measure, observation));
-    let mut all = faults(own.chain(inside.iter().map(|(purpose, observation)| (*purpose, observation))));
-    all.extend(of_folder(folder, observations)?);
-    if let Some(search) = folder.inside(SEARCH) {
-        all.extend(of_folder(&search, &search.observations()?)?);
-    }
-    rank(&mut all);
-    Ok(all)
-}
-
 /// Puts the gravest first, and of those alike what hit the largest share.
 pub fn rank(faults: &mut [Fault]) {
     let share = |fault: &Fault| fault.count as f64 / fault.of.unwrap_or(fault.of_trials).max(1) as f64;
     faults.sort_by(|a, b| a.kind.rank().cmp(&b.kind.rank()).then(share(b).total_cmp(&share(a))));
-}
-
-fn observations_inside(folder: &RunFolder, found: &mut Vec<(Purpose, Observation)>) -> Result<()> {
-    for entry in fs::read_dir(&folder.0)?.filter_map(Result::ok) {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !entry.path().is_dir() || name == CEILINGS {
-            continue;
-        }
-        let inner = RunFolder(entry.path());
-        let purpose = if name == DUETS { Purpose::Measure } else { Purpose::Search };
-        found.extend(inner.observations()?.into_iter().map(|observation| (purpose, observation)));
-        observations_inside(&inner, found)?;
-    }
-    Ok(())
 }
 
 /// The faults of observations, the gravest first, and of those alike first what hit the largest share.

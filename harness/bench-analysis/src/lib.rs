@@ -32,7 +32,7 @@ pub use comparison::{Comparison, Comparisons, compares};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
 pub use invalid_trials::Uncounted;
 pub use latency::LatencyMoment;
-pub use named_faults::without_valid_trial;
+pub use named_faults::{of_run as faults_of_run, without_valid_trial};
 pub use observed::{Lost, Observed, grouped, invalid_reason, valid};
 pub use summary::{Bound, SUMMARY_VERSION, SamplingCores, Summary, summarize};
 pub use timeline::Moment;

@@ -1,14 +1,15 @@
-//! Faults that no single trial shows: causes that are named whatever else went wrong, and what of the headline has no
-//! valid trial.
+//! The faults of a whole run, and those that no single trial shows: causes that are named whatever else went wrong, and
+//! what of the headline has no valid trial.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use anyhow::Result;
 
 use super::cell::Cell;
 use super::diagnosed::{Diagnosed, diagnosed};
 use super::diagnosis::{Cause, CauseKind};
-use super::faults::{Fault, Kind};
+use super::faults::{Fault, Kind, Purpose, faults, rank};
 use super::invalid_trials::Uncounted;
 use super::observed::Lost;
 use super::summary::Summary;
@@ -16,17 +17,49 @@ use super::views::range;
 use bench_model::load::Level;
 use bench_model::observation::Observation;
 use bench_model::plan::Plan;
-use bench_model::results::RunFolder;
+use bench_model::results::{CEILINGS, DUETS, RunFolder, SEARCH};
 
 /// The causes that are faults of a service by themselves, at whatever load they show.
 const FAULTS: [CauseKind; 4] =
     [CauseKind::Stalled, CauseKind::OneAtATime, CauseKind::MemoryGrows, CauseKind::SlowShare];
 
+/// The faults of a run: of its own observations, and of those in the folders inside it, but for what load tools were
+/// found to send.
+///
+/// # Errors
+/// A folder's observations can't be read.
+pub fn of_run(folder: &RunFolder, observations: &[Observation]) -> Result<Vec<Fault>> {
+    let mut inside = Vec::new();
+    observations_inside(folder, &mut inside)?;
+    let own = observations.iter().map(|observation| (Purpose::Measure, observation));
+    let mut all = faults(own.chain(inside.iter().map(|(purpose, observation)| (*purpose, observation))));
+    all.extend(of_folder(folder, observations)?);
+    if let Some(search) = folder.inside(SEARCH) {
+        all.extend(of_folder(&search, &search.observations()?)?);
+    }
+    rank(&mut all);
+    Ok(all)
+}
+
+fn observations_inside(folder: &RunFolder, found: &mut Vec<(Purpose, Observation)>) -> Result<()> {
+    for entry in fs::read_dir(&folder.0)?.filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !entry.path().is_dir() || name == CEILINGS {
+            continue;
+        }
+        let inner = RunFolder(entry.path());
+        let purpose = if name == DUETS { Purpose::Measure } else { Purpose::Search };
+        found.extend(inner.observations()?.into_iter().map(|observation| (purpose, observation)));
+        observations_inside(&inner, found)?;
+    }
+    Ok(())
+}
+
 /// The faults that a folder's trials show together: of each kind the one at the lowest load.
 ///
 /// # Errors
 /// A file of the folder can't be read.
-pub(super) fn of_folder(folder: &RunFolder, observations: &[Observation]) -> Result<Vec<Fault>> {
+fn of_folder(folder: &RunFolder, observations: &[Observation]) -> Result<Vec<Fault>> {
     let (plan, conditions) = (folder.plan()?, folder.conditions()?);
     let found = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, observations);
     let mut faults: Vec<Fault> = Vec::new();

@@ -33,7 +33,7 @@ use jiff::SignedDuration;
 use serde::Serialize;
 
 use bench_analysis::ceilings::{Ceiling, ceilings as ceilings_of};
-use bench_analysis::faults::{self as all_faults, Kind};
+use bench_analysis::faults::{Kind, rank};
 use bench_analysis::{
     Cell, Comparison, SUMMARY_VERSION, Summary, Uncounted, diagnosed, summarize, valid, views::Shown,
     without_valid_trial,
@@ -88,7 +88,7 @@ impl Run {
         }
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = bench_analysis::remedies(folder)?;
-        summary.faults = all_faults::of_run(folder, &observations)?;
+        summary.faults = bench_analysis::faults_of_run(folder, &observations)?;
         summary.search = searched.as_ref().map(bench_analysis::search::read).transpose()?;
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
         let duets = match folder.inside(DUETS) {
@@ -103,7 +103,7 @@ impl Run {
         if let Some(duets) = &duets {
             summary.faults.extend(without_valid_trial(&duets.plan, &duets.summary));
         }
-        all_faults::rank(&mut summary.faults);
+        rank(&mut summary.faults);
         let figures = bench_analysis::views::of_all_cells(&plan, &summary.cells, &observations)?;
         let hosts = observations.iter().filter_map(valid).flat_map(|sample| &sample.load.details.hosts);
         let hosts = hosts.map(|host| format!("{} ({}): {}", host.rank, host.name, host.kind)).collect();
@@ -315,7 +315,7 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Vec<Drawn> {
-    let pictures = views::pictures(run).chain(answer::chart(run));
+    let pictures = views::pictures(run).chain(charts::ratios(run));
     let search = charts::search::chart(run).map(|chart| ("search.svg".to_owned(), chart));
     pictures.map(|picture| (picture.file, picture.chart)).chain(search).collect()
 }

@@ -7,7 +7,7 @@ use minijinja::{Value, context};
 use super::format::{at, joined, list, load};
 use super::headline::{headline, marked};
 use super::templates::{data, fill};
-use super::{Run, answer, causes, faults, format, reference, search, verdicts, views};
+use super::{Run, causes, charts, faults, format, reference, search, verdicts, views};
 use bench_analysis::{Bound, Cell, Uncounted};
 use bench_model::figure::Figure;
 use bench_model::plan::layouts;
@@ -19,7 +19,7 @@ use bench_model::target::Target;
 /// A template has no value for a name.
 pub fn markdown(run: &Run, brief: bool) -> Result<String> {
     let campaign = &run.plan.campaign;
-    let ratios = answer::chart(run).map_or_else(String::new, |picture| picture.markdown());
+    let ratios = charts::ratios(run).map_or_else(String::new, |picture| picture.markdown());
     let figures: Vec<Value> = views::figures(run, brief).collect();
     let methods: Vec<Value> = run.summary.cells.iter().flat_map(|cell| methods(run, cell)).collect();
     fill(

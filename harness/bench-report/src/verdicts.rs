@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Run;
 use super::format::{at, dash, estimate, list, writer};
 use super::templates::data;
-use super::views::words;
+use super::views::points::words;
 use bench_analysis::Comparison;
 use bench_model::config::Placement;
 use bench_model::figure::Figure;

@@ -2,6 +2,7 @@
 
 mod claims;
 mod headline;
+pub(super) mod points;
 
 use std::collections::BTreeMap;
 
@@ -10,19 +11,16 @@ use minijinja::{Value, context};
 use super::Run;
 use super::charts::{self, Picture};
 use super::columns::Columns;
-use super::format::{
-    bullets, bytes, count, dash, distinct, estimate, joined, known, list, percent, ratio, significant,
-};
-use bench_analysis::views::{Panel, Point, Series, Shown, behind};
-use bench_model::config::{Along, words_of};
-use bench_model::figure::{Figure, Unit};
+use super::format::{bullets, count, dash, distinct, estimate, joined, known, list, percent, ratio, writer};
+use bench_analysis::views::{Point, Shown, behind};
+use bench_model::config::Along;
+use bench_model::figure::Figure;
 use bench_stats::Estimate;
 
-pub(super) use super::format::writer;
 pub(super) use headline::headline;
-
-/// How an estimate without an interval ends.
-const NO_INTERVAL: &str = " [no interval]";
+use points::{
+    NO_INTERVAL, at, axis, each, in_words, line, points, series, show_rates, signed, significant_of, words,
+};
 
 /// What a table with rates means by held.
 const HELD: &str = "A rate is held where 99 % of its requests were sent and answered, and 99 % were sent at most 10 ms \
@@ -31,97 +29,6 @@ const HELD: &str = "A rate is held where 99 % of its requests were sent and answ
 /// How the lines of a view are fitted.
 const FITTED: &str = "Lines are fitted in each block by relative error; their two numbers are medians over blocks with \
     95 % intervals.";
-
-/// What a figure is called. Where some server gets batches, rates and CPU count calls.
-pub(super) fn words(run: &Run, figure: Figure) -> &'static str {
-    match figure {
-        Figure::RequestsPerSecond if run.plan.has_batches() => "calls/s",
-        Figure::CpuUsPerRequest if run.plan.has_batches() => "CPU per call",
-        other => other.described().0,
-    }
-}
-
-/// What an axis is called, by its name in a campaign.
-pub(super) fn axis(run: &Run, name: &str) -> String {
-    match Along::named(name) {
-        Some(Along::Figure(figure)) => words(run, figure).to_owned(),
-        Some(Along::Load) => run.plan.levels().first().map_or(name, |level| level.unit()).to_owned(),
-        _ => name.replace('_', " "),
-    }
-}
-
-/// A point, where it stands.
-pub(super) type Placed<'a> = (&'a Panel, &'a Series, &'a Point);
-
-pub(super) fn each(shown: &Shown) -> impl Iterator<Item = Placed<'_>> {
-    series(shown).flat_map(|(panel, series)| series.points.iter().map(move |point| (panel, series, point)))
-}
-
-/// A view's series, each with its panel.
-pub(super) fn series(shown: &Shown) -> impl Iterator<Item = (&Panel, &Series)> {
-    shown.panels.iter().flat_map(|panel| panel.series.iter().map(move |series| (panel, series)))
-}
-
-pub(super) fn points(shown: &Shown) -> impl Iterator<Item = &Point> {
-    each(shown).map(|(.., point)| point)
-}
-
-/// Whether views have a point for each rate of an open loop: charts and figures of one rate say less then.
-pub(super) fn show_rates(run: &Run) -> bool {
-    let is_along_load = |shown: &Shown| Along::named(&shown.view.x) == Some(Along::Load);
-    run.plan.campaign.open.is_some() && run.summary.views.iter().any(is_along_load)
-}
-
-/// Where a point stands on x, in words.
-fn at(shown: &Shown, point: &Point) -> String {
-    match (Along::named(&shown.view.x), point.x) {
-        (Some(Along::Figure(figure)), Some(x)) => writer(figure)(x),
-        _ => point.place.clone(),
-    }
-}
-
-/// A figure with more digits than its writer has: of a slope.
-fn significant_of(figure: Figure, value: f64) -> String {
-    match figure.described().1 {
-        Unit::Us if value.abs() < 0.1 => format!("{} ns", significant(value * 1e3)),
-        Unit::Us => format!("{} µs", significant(value)),
-        Unit::Bytes => bytes(value),
-        Unit::Share | Unit::Number => significant(value),
-    }
-}
-
-fn line(series: &Series) -> Option<(Estimate, Estimate)> {
-    let line = series.line.as_ref()?;
-    line.intercept.zip(line.slope)
-}
-
-/// What the words of a transport begin with.
-const OVER: &str = "over ";
-
-/// A slope and its sign, as it stands behind an intercept.
-fn term(figure: Figure, value: f64) -> String {
-    format!("{} {}", if value < 0.0 { "-" } else { "+" }, significant_of(figure, value.abs()))
-}
-
-/// A difference, with its sign.
-fn signed(figure: Figure, value: f64) -> String {
-    format!("{}{}", if value < 0.0 { "-" } else { "+" }, writer(figure)(value.abs()))
-}
-
-/// Values of axes, in words.
-fn in_words(run: &Run, values: &BTreeMap<String, serde_json::Value>) -> String {
-    let written = |(axis, value): (&String, &serde_json::Value)| {
-        let text = || value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        match axis.as_str() {
-            "server" => run.plan.label_of_entry(&text()),
-            "workload" | "tool" => text(),
-            "background" if value == false => "no background load".to_owned(),
-            axis => words_of(axis, value).unwrap_or_else(|| format!("{axis} {}", text())),
-        }
-    };
-    let words = list(values.iter().map(written));
-    words.strip_prefix(OVER).map_or(words.clone(), str::to_owned)
-}
 
 /// Every view's section. Pairs that run at the same time are no points of a view; their ratios have a section of their
 /// own.
@@ -339,12 +246,4 @@ fn of_figures(run: &Run, shown: &Shown) -> Vec<Picture> {
     let by_percentile = (of(Figure::P99Us) && !show_rates(run)).then(|| charts::quantiles(run)).flatten();
     let through = of(Figure::CpuUsPerRequest).then(|| charts::resources(run)).flatten();
     own.into_iter().chain(by_percentile).chain(through).collect()
-}
-
-/// Whether what an axis or a figure counts is bytes.
-pub(super) fn is_bytes(axis: &str) -> bool {
-    match Along::named(axis) {
-        Some(Along::Figure(figure)) => figure.described().1 == Unit::Bytes,
-        other => other == Some(Along::Setting("memory_max")),
-    }
 }

@@ -1,7 +1,20 @@
 //! The arithmetic of the table of symptoms: how much of a symptom the evidence explains, and sentences with numbers.
 
-use super::facts::{Facts, STEP_US};
+use super::facts::Facts;
+use super::shapes::{STEP_US, SlowShare};
 use bench_system::readable_numbers::{count, counted, percent, time};
+
+/// So few connections say nothing of a queue.
+const LEAST_CONNECTIONS: u64 = 4;
+
+/// A request by itself takes at least so long where it is known well enough, in microseconds.
+const LEAST_ALONE_US: f64 = 500.0;
+
+/// Requests at work at a time, where it is one.
+const ONE: std::ops::Range<f64> = 0.7..1.3;
+
+/// Processors for which threads that have work wait. With more, nothing can be said of a lock.
+const MUCH_DELAY: f64 = 0.5;
 
 /// From this wait of one request on an idle server on, the handler counts as slow, in microseconds.
 const SLOW_ALONE_US: f64 = 1_000.0;
@@ -112,4 +125,61 @@ pub(super) fn starved(facts: &Facts) -> Option<f64> {
     let apart = facts.p50_us * 10.0 < facts.timeout_us && facts.share_between < 0.1 * share;
     (apart && starving >= 1.0 && starving < facts.connections as f64).then_some(())?;
     of_bad(facts, timeouts as f64)
+}
+
+/// The share of the time that requests wait for one another, where one is answered at a time.
+pub(super) fn one_at_a_time(facts: &Facts) -> Option<f64> {
+    let (alone_us, cpu_us) = facts.alone?;
+    let is_long = alone_us >= LEAST_ALONE_US && facts.mean_us >= 2.5 * alone_us;
+    // On one processor work that takes CPU time is done one after the other anyway.
+    let could_be_more = facts.cores > 1 || cpu_us < alone_us / 2.0;
+    let one = ONE.contains(&(facts.rate * alone_us / 1e6)) && facts.threads != Some(1);
+    // Where other processes hold the processors, two at a time may look like one.
+    let is_quiet = facts.rate * facts.run_delay_us.unwrap_or(0.0) / 1e6 <= MUCH_DELAY;
+    (facts.connections >= LEAST_CONNECTIONS && is_long && could_be_more && one && is_quiet)
+        .then(|| 1.0 - alone_us / facts.mean_us)
+}
+
+pub(super) fn one_at_a_time_sentence(facts: &Facts) -> String {
+    let (alone_us, cpu_us) = facts.alone.unwrap_or_default();
+    format!(
+        "the service answers one request at a time, as with a lock that all of them take: one by itself takes {} ({} \
+         of it CPU time), {} get {} answers/s, and each waits {}",
+        time(alone_us),
+        time(cpu_us),
+        counted(facts.connections, "connection"),
+        count(facts.rate.round() as u64),
+        time(facts.mean_us)
+    )
+}
+
+/// The share of the slow requests that is no segment sent again and no wait for a processor.
+pub(super) fn slow_share_explains(facts: &Facts) -> Option<f64> {
+    let SlowShare { share, slow_us, .. } = facts.slow_share?;
+    let sent_again = if facts.over_network { facts.network.timeouts.unwrap_or(0) as f64 } else { 0.0 };
+    let others =
+        sent_again / (share * facts.requests as f64) + facts.run_delay_us.unwrap_or(0.0) / (share * slow_us);
+    (facts.bad == 0).then_some(1.0 - others.min(1.0))
+}
+
+pub(super) fn slow_share_sentence(facts: &Facts) -> String {
+    let SlowShare { share, slow_us, others, quick_us } = facts.slow_share.unwrap_or_default();
+    format!(
+        "about {} of the requests take {} or more, and {} at most {}: some calls wait for something that the others \
+         do not need",
+        percent(share),
+        time(slow_us),
+        percent(others),
+        time(quick_us)
+    )
+}
+
+pub(super) fn growth_sentence(facts: &Facts) -> String {
+    let (grown, each) = facts.growth.unwrap_or_default();
+    format!(
+        "the service's memory grows through the whole window and does not level off: by {:.1} MiB in the last three \
+         quarters of a window, about {} bytes for each request",
+        grown / 1_048_576.0,
+        count(each.round() as u64)
+    )
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::shapes::{self, SlowShare};
+use super::shapes::{self, STEP_US, SlowShare};
 use crate::observed::died;
 use crate::stalls::{Stall, stalls};
 use bench_model::config::Placement;
@@ -12,10 +12,6 @@ use bench_model::load::LoadSample;
 use bench_model::observation::{Observation, Sample, failed_requests};
 use bench_model::target::Target;
 use bench_system::probe::network::NetworkCounters;
-
-/// A request that took longer waited for something that takes seconds: a dropped connection attempt is repeated after 1
-/// s. Evidence for a cause, not the definition of a bad request.
-pub(super) const STEP_US: f64 = 950_000.0;
 
 /// The load and the settings of the trials.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,16 +9,14 @@ use self::CauseKind::*;
 use self::Symptom::*;
 use super::LEAST_SHARE;
 use super::evidence::{
-    BUSY, data_timeouts, dropped_attempts, handler_sentence, long_waits, of_bad, of_missing, queue_sentence,
-    slow_handler, starved, threads_sentence, too_few_threads,
+    BUSY, data_timeouts, dropped_attempts, growth_sentence, handler_sentence, long_waits, of_bad, of_missing,
+    one_at_a_time, one_at_a_time_sentence, queue_sentence, slow_handler, slow_share_explains,
+    slow_share_sentence, starved, threads_sentence, too_few_threads,
 };
 use super::facts::Facts;
 use super::load_tool;
 use super::remedy::Remedy;
 use super::scheduler;
-use super::shapes::{
-    growth_sentence, one_at_a_time, one_at_a_time_sentence, slow_share_explains, slow_share_sentence,
-};
 use bench_system::readable_numbers::{count, counted, percent, time};
 
 /// What a cause explains.

@@ -1,23 +1,13 @@
 //! Causes that show in how answers are spread: over time, over all of them, and over the connections; and memory that
 //! only grows.
 
-use super::facts::{Facts, STEP_US};
 use bench_model::load::LoadSample;
 use bench_model::observation::Sample;
 use bench_stats::median;
-use bench_system::readable_numbers::{count, counted, percent, time};
 
-/// So few connections say nothing of a queue.
-const LEAST_CONNECTIONS: u64 = 4;
-
-/// A request by itself takes at least so long where it is known well enough, in microseconds.
-const LEAST_ALONE_US: f64 = 500.0;
-
-/// Requests at work at a time, where it is one.
-const ONE: std::ops::Range<f64> = 0.7..1.3;
-
-/// Processors for which threads that have work wait. With more, nothing can be said of a lock.
-const MUCH_DELAY: f64 = 0.5;
+/// A request that took longer waited for something that takes seconds: a dropped connection attempt is repeated after 1
+/// s. Evidence for a cause, not the definition of a bad request.
+pub(super) const STEP_US: f64 = 950_000.0;
 
 /// Slow requests take at least this multiple of what quick ones take.
 const JUMP: f64 = 20.0;
@@ -53,43 +43,17 @@ const LEAST_GROWTH_EACH: (f64, f64) = (50.0, 0.03);
 /// Requests that wait longer on average pile up in the server's memory, in microseconds.
 const PILES_UP_US: f64 = 100_000.0;
 
-/// The share of the time that requests wait for one another, where one is answered at a time.
-pub(super) fn one_at_a_time(facts: &Facts) -> Option<f64> {
-    let (alone_us, cpu_us) = facts.alone?;
-    let is_long = alone_us >= LEAST_ALONE_US && facts.mean_us >= 2.5 * alone_us;
-    // On one processor work that takes CPU time is done one after the other anyway.
-    let could_be_more = facts.cores > 1 || cpu_us < alone_us / 2.0;
-    let one = ONE.contains(&(facts.rate * alone_us / 1e6)) && facts.threads != Some(1);
-    // Where other processes hold the processors, two at a time may look like one.
-    let is_quiet = facts.rate * facts.run_delay_us.unwrap_or(0.0) / 1e6 <= MUCH_DELAY;
-    (facts.connections >= LEAST_CONNECTIONS && is_long && could_be_more && one && is_quiet)
-        .then(|| 1.0 - alone_us / facts.mean_us)
-}
-
-pub(super) fn one_at_a_time_sentence(facts: &Facts) -> String {
-    let (alone_us, cpu_us) = facts.alone.unwrap_or_default();
-    format!(
-        "the service answers one request at a time, as with a lock that all of them take: one by itself takes {} ({} \
-         of it CPU time), {} get {} answers/s, and each waits {}",
-        time(alone_us),
-        time(cpu_us),
-        counted(facts.connections, "connection"),
-        count(facts.rate.round() as u64),
-        time(facts.mean_us)
-    )
-}
-
 /// A share of the requests that takes much longer than most others.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SlowShare {
     /// The share, from 0 to 1.
-    share: f64,
+    pub share: f64,
     /// What the quickest of it takes, in microseconds.
-    slow_us: f64,
+    pub slow_us: f64,
     /// The share that is quick, from 0 to 1.
-    others: f64,
+    pub others: f64,
     /// What the slowest of that takes, in microseconds.
-    quick_us: f64,
+    pub quick_us: f64,
 }
 
 /// Such a share of a trial.
@@ -130,27 +94,6 @@ pub(super) fn common_slow_share(samples: &[&Sample], connections: u64) -> Option
     found.get(found.len() / 2).filter(|_| is_common).map(|(share, _)| *share)
 }
 
-/// The share of the slow requests that is no segment sent again and no wait for a processor.
-pub(super) fn slow_share_explains(facts: &Facts) -> Option<f64> {
-    let SlowShare { share, slow_us, .. } = facts.slow_share?;
-    let sent_again = if facts.over_network { facts.network.timeouts.unwrap_or(0) as f64 } else { 0.0 };
-    let others =
-        sent_again / (share * facts.requests as f64) + facts.run_delay_us.unwrap_or(0.0) / (share * slow_us);
-    (facts.bad == 0).then_some(1.0 - others.min(1.0))
-}
-
-pub(super) fn slow_share_sentence(facts: &Facts) -> String {
-    let SlowShare { share, slow_us, others, quick_us } = facts.slow_share.unwrap_or_default();
-    format!(
-        "about {} of the requests take {} or more, and {} at most {}: some calls wait for something that the others \
-         do not need",
-        percent(share),
-        time(slow_us),
-        percent(others),
-        time(quick_us)
-    )
-}
-
 /// By how much memory grew in a window that it grew through, in bytes, and for each request.
 pub(super) fn growth(sample: &Sample, connections: u64) -> Option<(f64, f64)> {
     let read = sample.resources.iter().filter_map(|at| Some((at.t_ms as f64, at.memory_bytes? as f64)));
@@ -179,14 +122,4 @@ pub(super) fn median_growth(found: &[(f64, f64)], trials: usize) -> Option<(f64,
     let most = 2 * found.len() > trials;
     let (grown, each) = found.iter().copied().unzip();
     of(grown).zip(of(each)).filter(|_| most)
-}
-
-pub(super) fn growth_sentence(facts: &Facts) -> String {
-    let (grown, each) = facts.growth.unwrap_or_default();
-    format!(
-        "the service's memory grows through the whole window and does not level off: by {:.1} MiB in the last three \
-         quarters of a window, about {} bytes for each request",
-        grown / 1_048_576.0,
-        count(each.round() as u64)
-    )
 }

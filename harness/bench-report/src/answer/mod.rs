@@ -7,8 +7,6 @@ mod saved;
 use anyhow::Result;
 use minijinja::{Value as Data, context};
 
-use super::Run;
-use super::charts::{self, Picture};
 use super::format::{estimate, joined, thousands, writer};
 use super::templates::fill;
 use bench_analysis::answer::{Answer, AnswerRow, Topic, Value};
@@ -17,11 +15,6 @@ use bench_stats::Estimate;
 use bench_system::readable_numbers::rounded;
 
 pub(super) use rows::{Question, of, questions};
-
-/// The chart of a run that has an answer.
-pub(super) fn chart(run: &Run) -> Option<Picture> {
-    of(run).and_then(|_| charts::ratios(run))
-}
 
 /// A run's answer in Markdown: its sentences, and its table with what the table's signs mean.
 pub(super) fn words(answer: &Answer) -> Result<(String, String)> {

@@ -2,7 +2,7 @@
 //! at 1.
 
 use super::super::Run;
-use super::super::answer::{Question, questions};
+use super::super::answer::{self, Question, questions};
 use super::super::format::{at, distinct, joined};
 use super::series::styles;
 use super::{Chart, Forest, Picture, Ratio, Ratios, Row, Style};
@@ -11,8 +11,9 @@ use bench_model::figure::{Better, Figure};
 use bench_model::plan::short_labels;
 use bench_stats::Estimate;
 
-/// The chart: a row of columns for each judged figure and load; none where nothing is compared with a baseline.
+/// The chart: a row of columns for each judged figure and load; none of a run without an answer.
 pub(crate) fn picture(run: &Run) -> Option<Picture> {
+    answer::of(run)?;
     let baseline = run.plan.campaign.baseline.as_ref()?;
     let judged: Vec<Figure> = run.plan.campaign.judged().into_iter().map(|(figure, _)| figure).collect();
     let servers: Vec<(&Server, Style)> = run.plan.servers.iter().zip(styles(&run.plan)).collect();

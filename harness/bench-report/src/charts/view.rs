@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::super::Run;
-use super::super::format::{bytes, distinct, list, thousands};
-use super::super::views::{Placed, axis, each, is_bytes, points, series, writer};
+use super::super::format::{bytes, distinct, list, thousands, writer};
+use super::super::views::points::{Placed, axis, each, is_bytes, points, series};
 use super::series::colour_of;
 use super::{
     Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Point, Ratio, Ratios, Row, Series, Style,

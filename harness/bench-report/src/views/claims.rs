@@ -1,7 +1,9 @@
 //! How many comparisons claimed a difference, rightly or wrongly, where a view says how its ratios truly are.
 
-use super::{Run, Shown, axis, points, words};
+use super::points::{axis, points, words};
+use crate::Run;
 use crate::columns::Columns;
+use bench_analysis::views::Shown;
 use bench_model::config::Planted;
 
 /// Comparisons whose truth is the same.

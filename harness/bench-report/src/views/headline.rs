@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{NO_INTERVAL, OVER, Run, at, axis, in_words, line, points, signed, term, words, writer};
-use crate::format::{bullets, capitalised, count, estimate, known, percent, ratio, sections};
+use super::claims;
+use super::points::{self, NO_INTERVAL, OVER, at, axis, in_words, line, points, signed, term, words};
+use crate::Run;
+use crate::format::{bullets, capitalised, count, estimate, known, percent, ratio, sections, writer};
 use bench_analysis::views::{Panel, Point, Series, Shown, shares};
 use bench_model::figure::Figure;
 use bench_stats::Estimate;
@@ -26,7 +28,7 @@ fn headline_of<'a>(run: &Run, shown: &'a Shown, said: &mut BTreeSet<(&'a str, &'
     let view = &shown.view;
     let Some(&figure) = view.figure.first() else { return String::new() };
     if !view.planted.is_empty() {
-        return format!("**{}.**\n\n{}", view.title, bullets(super::claims::sentences(shown)));
+        return format!("**{}.**\n\n{}", view.title, bullets(claims::sentences(shown)));
     }
     let words_of = match (view.over.is_empty(), view.minus.is_empty()) {
         (false, _) => extremes,
@@ -36,7 +38,7 @@ fn headline_of<'a>(run: &Run, shown: &'a Shown, said: &mut BTreeSet<(&'a str, &'
     let line = |(panel, series): (&Panel, &Series)| {
         Some(format!("{}: {}", place(panel, series), words_of(run, shown, figure, series)?))
     };
-    let mut lines: Vec<String> = super::series(shown).filter_map(line).collect();
+    let mut lines: Vec<String> = points::series(shown).filter_map(line).collect();
     let more = lines.len().saturating_sub(MOST_LINES);
     lines.truncate(MOST_LINES);
     if more > 0 {
