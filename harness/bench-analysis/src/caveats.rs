@@ -20,38 +20,70 @@ const LEAST_ACHIEVED: f64 = 0.99;
 /// The share of the latency that the load tool's own lateness may have.
 const MUCH_LAG: f64 = 0.1;
 
-/// Why a cell's figures are not the whole truth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mark {
+/// Each mark: its documentation, its name, one letter for a table's cell, and the footnote.
+macro_rules! marks {
+    ($(#[doc = $doc:literal] $name:ident $letter:literal $meaning:literal;)+) => {
+        /// Why a cell's figures are not the whole truth.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Mark {
+            $(#[doc = $doc] $name,)+
+        }
+
+        impl Mark {
+            /// All marks.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// One letter, for a table's cell.
+            pub const fn letter(self) -> char {
+                match self { $(Self::$name => $letter,)+ }
+            }
+
+            /// The footnote.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$name => $meaning,)+ }
+            }
+        }
+    };
+}
+
+marks! {
     /// The load generator used at least as much CPU as the server.
-    ClientBound,
+    ClientBound 'c' "client-bound: the load generator used at least as much CPU as the server. So the rate is \"at \
+        least\" and a ratio of rates is too small; compare CPU per request instead";
     /// The rate is close to what the ceiling reaches.
-    NearCeiling,
+    NearCeiling 'n' "within 10 % of the ceiling's rate: what holds the ceiling back may hold this server back too";
     /// Requests failed.
-    FailedRequests,
+    FailedRequests 'f' "some requests failed; they are not in the rate, and in the latencies those of which the load tool \
+        keeps the time";
     /// Connections found the accept queue full.
-    ListenOverflow,
+    ListenOverflow 'q' "connections found the server's accept queue full and were repeated after a second or more";
     /// Some trials of the cell gave no figure.
-    FailedTrials,
+    FailedTrials 't' "some of its trials failed, and the figure is of the others";
     /// Fewer connections were at work than requested.
-    FewActive,
+    FewActive 'l' "by Little's law (rate times mean latency) fewer than 90 % of the connections waited for an answer on \
+        average. The others were starved, or the load generator kept them waiting";
     /// Fewer connections were open than requested.
-    FewEstablished,
+    FewEstablished 'e' "the server never held all connections open at once";
     /// Server and tool disagree about the number of requests.
-    CountsDisagree,
+    CountsDisagree 'd' "server and load generator disagree by more than 2 % about the number of requests. Requests that were \
+        under way when a window closed are the server's alone";
     /// Requests cost more in the first half of the window.
-    Unsteady,
+    Unsteady 'w' "the window was not steady. A request of its first half, in which the connections are made, cost over \
+        10 % more CPU than one of its second";
     /// The hypervisor took processor time away.
-    Steal,
+    Steal 's' "the hypervisor took more of the processors' time away in some trials than the campaign allows (2 % \
+        where it says nothing); these count nowhere";
     /// Other processes used processor time.
-    ForeignCpu,
+    ForeignCpu 'o' "another process used the CPU in some trials, beyond what the campaign allows; these count nowhere";
     /// The control group was held back.
-    Throttled,
+    Throttled 'h' "the control group was held back in some trials, which count nowhere";
     /// The load tool did not reach the requested rate.
-    RateNotReached,
+    RateNotReached 'r' "less than 99 % of the requested rate was sent: the figures are of a lower rate than the row's";
     /// The load tool sent requests late by itself.
-    SentLate,
+    SentLate 'g' "the load tool's own lateness, with connections free (99th percentile), is over a tenth of the \
+        latency (99th percentile). Much of what is shown may be the tool's; the latency from the send leaves \
+        it out";
 }
 
 /// What a mark is decided from.
@@ -74,85 +106,6 @@ pub(super) struct Evidence {
 }
 
 impl Mark {
-    /// All marks, each with one letter for a table's cell.
-    const LETTERS: [(Self, char); 14] = [
-        (Self::ClientBound, 'c'),
-        (Self::NearCeiling, 'n'),
-        (Self::FailedRequests, 'f'),
-        (Self::ListenOverflow, 'q'),
-        (Self::FailedTrials, 't'),
-        (Self::FewActive, 'l'),
-        (Self::FewEstablished, 'e'),
-        (Self::CountsDisagree, 'd'),
-        (Self::Unsteady, 'w'),
-        (Self::Steal, 's'),
-        (Self::ForeignCpu, 'o'),
-        (Self::Throttled, 'h'),
-        (Self::RateNotReached, 'r'),
-        (Self::SentLate, 'g'),
-    ];
-
-    /// All marks.
-    pub fn all() -> impl Iterator<Item = Self> {
-        Self::LETTERS.into_iter().map(|(mark, _)| mark)
-    }
-
-    /// One letter, for a table's cell.
-    pub const fn letter(self) -> char {
-        // In the order in which the marks are declared; a test holds that.
-        Self::LETTERS[self as usize].1
-    }
-
-    /// The footnote.
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            Self::ClientBound => {
-                "client-bound: the load generator used at least as much CPU as the server. So the rate is \"at \
-                 least\" and a ratio of rates is too small; compare CPU per request instead"
-            }
-            Self::NearCeiling => {
-                "within 10 % of the ceiling's rate: what holds the ceiling back may hold this server back too"
-            }
-            Self::FailedRequests => {
-                "some requests failed; they are not in the rate, and in the latencies those of which the load tool \
-                 keeps the time"
-            }
-            Self::ListenOverflow => {
-                "connections found the server's accept queue full and were repeated after a second or more"
-            }
-            Self::FailedTrials => "some of its trials failed, and the figure is of the others",
-            Self::FewActive => {
-                "by Little's law (rate times mean latency) fewer than 90 % of the connections waited for an answer on \
-                 average. The others were starved, or the load generator kept them waiting"
-            }
-            Self::FewEstablished => "the server never held all connections open at once",
-            Self::CountsDisagree => {
-                "server and load generator disagree by more than 2 % about the number of requests. Requests that were \
-                 under way when a window closed are the server's alone"
-            }
-            Self::Unsteady => {
-                "the window was not steady. A request of its first half, in which the connections are made, cost over \
-                 10 % more CPU than one of its second"
-            }
-            Self::Steal => {
-                "the hypervisor took more of the processors' time away in some trials than the campaign allows (2 % \
-                 where it says nothing); these count nowhere"
-            }
-            Self::ForeignCpu => {
-                "another process used the CPU in some trials, beyond what the campaign allows; these count nowhere"
-            }
-            Self::Throttled => "the control group was held back in some trials, which count nowhere",
-            Self::RateNotReached => {
-                "less than 99 % of the requested rate was sent: the figures are of a lower rate than the row's"
-            }
-            Self::SentLate => {
-                "the load tool's own lateness, with connections free (99th percentile), is over a tenth of the \
-                 latency (99th percentile). Much of what is shown may be the tool's; the latency from the send leaves \
-                 it out"
-            }
-        }
-    }
-
     /// The marks that the evidence calls for.
     pub(super) fn of(evidence: Evidence) -> Vec<Self> {
         let holds = |mark: &Self| match mark {
@@ -173,7 +126,7 @@ impl Mark {
             Self::RateNotReached => evidence.achieved_share.is_some_and(|share| share < LEAST_ACHIEVED),
             Self::SentLate => evidence.own_lag_share.is_some_and(|share| share > MUCH_LAG),
         };
-        Self::all().filter(holds).collect()
+        Self::ALL.iter().copied().filter(holds).collect()
     }
 }
 

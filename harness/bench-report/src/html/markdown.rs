@@ -28,7 +28,6 @@ enum Place {
     Heading,
     /// The names of a table's columns.
     Names,
-    Cell,
 }
 
 /// What a page is made of so far.
@@ -59,12 +58,6 @@ impl<'a> Page<'a> {
                 let is_kept = self.links.pop() == Some(true);
                 self.events.extend(is_kept.then_some(event));
             }
-            // The line on where and when was measured, which is a paragraph in italics.
-            Event::Start(Tag::Emphasis)
-                if matches!(self.events.last(), Some(Event::Start(Tag::Paragraph))) =>
-            {
-                self.markup("<em class=\"conditions\">".to_owned());
-            }
             Event::Start(Tag::Heading { level, .. }) => {
                 (self.place, self.heading) = (Place::Heading, String::new());
                 let (level, id) = (lower(level, self.deeper), None);
@@ -90,9 +83,8 @@ impl<'a> Page<'a> {
                 self.markup(scroll);
             }
             Event::Start(Tag::TableHead) => self.place = Place::Names,
-            Event::End(TagEnd::TableHead) => self.place = Place::Cell,
+            Event::End(TagEnd::TableHead) => self.place = Place::Text,
             Event::End(TagEnd::Table) => {
-                self.place = Place::Text;
                 self.events.push(event);
                 return self.markup("</div>\n".to_owned());
             }
@@ -112,39 +104,13 @@ impl<'a> Page<'a> {
         if self.place == Place::Heading {
             self.heading.push_str(&text);
         }
-        let is_whole = self.place == Place::Cell && is_one_piece(&text);
-        if is_whole {
-            self.markup("<span class=\"whole\">".to_owned());
-        }
-        match interval(&text).filter(|_| self.place == Place::Cell) {
-            Some(start) => {
-                self.events.push(Event::Text(text[..start].to_owned().into()));
-                self.markup("<small>".to_owned());
-                self.events.push(Event::Text(text[start..].to_owned().into()));
-                self.markup("</small>".to_owned());
-            }
-            None => self.events.push(Event::Text(text)),
-        }
-        if is_whole {
-            self.markup("</span>".to_owned());
-        }
+        self.events.push(Event::Text(text));
     }
 
     /// Markup of the page's own.
     fn markup(&mut self, markup: String) {
         self.events.push(Event::Html(CowStr::from(markup)));
     }
-}
-
-/// Where the interval at the end of a cell's text begins: that of `0.89 [0.87, 0.91]`, or of what follows a bold value.
-fn interval(text: &str) -> Option<usize> {
-    let start = text.rfind('[').filter(|_| text.ends_with(']'))?;
-    text[start..].contains(',').then_some(start)
-}
-
-/// Whether a cell's text is so short that a line of it holds a figure with its unit and its interval, or a name.
-fn is_one_piece(text: &str) -> bool {
-    text.chars().count() <= 32 && text.contains([' ', '-'])
 }
 
 /// Whether a link leads to a file, a place of the page or the web.
@@ -168,13 +134,6 @@ mod tests {
         assert!(page.contains("<code>&lt;b&gt;</code>") && page.contains("<strong>c</strong>"), "{page}");
         let table = html("| a | b |\n| - | - |\n| <img src=x onerror=y> | 1 |\n", 0);
         assert!(!table.contains("<img") && table.contains("&lt;img"), "{table}");
-    }
-
-    #[test]
-    fn a_paragraph_in_italics_is_small_and_other_italics_are_not() {
-        let page = html("*two cores*\n\na *likely* cause\n", 0);
-        assert!(page.contains("<p><em class=\"conditions\">two cores</em></p>"), "{page}");
-        assert!(page.contains("a <em>likely</em> cause"), "{page}");
     }
 
     #[test]

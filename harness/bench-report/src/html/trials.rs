@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result};
 use minijinja::context;
-use serde_json::Value;
 
 use super::super::Run;
 use super::super::format::{dash, load, significant, thousands, time_us};
@@ -11,13 +10,9 @@ use bench_model::figure::Figure;
 use bench_model::observation::Observation;
 use bench_model::results::{Conditions, RunFolder};
 
-/// Pages of runs with more of raw values leave these to the files of the run, in bytes.
-const MOST_RAW: usize = 500_000;
-
 /// One trial, as the page's template has it.
 struct Row {
     is_in_part: bool,
-    raw_bytes: usize,
     shown: minijinja::Value,
 }
 
@@ -29,10 +24,9 @@ struct Row {
 pub(super) fn trials(folder: &RunFolder) -> Result<Option<minijinja::Value>> {
     let mut rows = Vec::new();
     of_folder(folder, "", None, &mut rows)?;
-    let has_raw = rows.iter().map(|row| row.raw_bytes).sum::<usize>() <= MOST_RAW;
     let has_parts = rows.iter().any(|row| row.is_in_part);
     let rows: Vec<minijinja::Value> = rows.into_iter().map(|row| row.shown).collect();
-    Ok((!rows.is_empty()).then(|| context! { rows, has_parts, has_raw }))
+    Ok((!rows.is_empty()).then(|| context! { rows, has_parts }))
 }
 
 fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &mut Vec<Row>) -> Result<()> {
@@ -51,7 +45,7 @@ fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &
     };
     for (line, observation) in (1..).zip(folder.observations()?) {
         let whole = format!("{print} | sed -n {line}p");
-        rows.push(row(&run, part, whole, &observation)?);
+        rows.push(row(&run, part, whole, &observation));
     }
     let mut inner = super::entries(&folder.0)?;
     inner.retain(|path| path.is_dir());
@@ -63,7 +57,7 @@ fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &
     Ok(())
 }
 
-fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Result<Row> {
+fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Row {
     let Observation { trial, outcome, .. } = observation;
     let figure = |figure| outcome.sample()?.figure(figure).filter(|value: &f64| value.is_finite());
     // Measured, and counted nowhere.
@@ -71,10 +65,6 @@ fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Resul
     // As a reader has it, and as a table is sorted by it.
     let cell = |value: Option<f64>, write: fn(f64) -> String| context! { text => dash(value, write), value };
     let level = trial.level();
-    let mut recorded = serde_json::to_value(observation)?;
-    raw(&mut recorded);
-    let raw = serde_json::to_string_pretty(&recorded)?;
-    let raw_bytes = raw.len();
     let shown = context! {
         // The folder inside the run's in which the trial is kept; empty: its own.
         part,
@@ -89,15 +79,6 @@ fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Resul
         outcome => outcome.failure().or_else(spoiled).unwrap_or_else(|| "measured".to_owned()),
         // Prints what was recorded, in the run's folder.
         whole,
-        raw,
     };
-    Ok(Row { is_in_part: !part.is_empty(), raw_bytes, shown })
-}
-
-/// What was recorded, as JSON. Counts of zero, what is not known and long lists are left to the file.
-fn raw(value: &mut Value) {
-    let Value::Object(fields) = value else { return };
-    fields.retain(|_, value| !matches!(value, Value::Null | Value::Array(_)) && *value != 0);
-    fields.values_mut().for_each(raw);
-    fields.retain(|_, value| value.as_object().is_none_or(|fields| !fields.is_empty()));
+    Row { is_in_part: !part.is_empty(), shown }
 }
