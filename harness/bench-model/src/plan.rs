@@ -38,6 +38,9 @@ pub struct Plan {
     pub workloads: Vec<Workload>,
     /// Its servers.
     pub servers: Vec<Server>,
+    /// The servers that answers are compared with, those that the harness starts for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<Server>,
     /// Threads that `{threads}` stood for.
     pub threads: u32,
     /// Connection counts of the campaign that this machine can't hold, and were left out.
@@ -148,6 +151,7 @@ impl Plan {
             servers,
             threads: self.threads,
             hosts: self.hosts.clone(),
+            references: self.references.clone(),
             ..Self::default()
         }
     }

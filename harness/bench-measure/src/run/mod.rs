@@ -71,8 +71,11 @@ pub fn resolve(config: &ConfigDir, name: &str, instead: &Instead) -> Result<(Pla
     let unmeasured = campaign.background().map(|other| &other.workload);
     let unmeasured = unmeasured.filter(|name| !campaign.workloads.contains(name));
     let names = campaign.workloads.iter().chain(unmeasured);
-    let workloads = names.map(|name| config.workload(name)).collect::<Result<_>>()?;
-    Ok((resolved(campaign, servers, workloads)?, text))
+    let mut workloads = names.map(|name| config.workload(name)).collect::<Result<Vec<_>>>()?;
+    // Those that run already have a URL.
+    let started = workloads.iter_mut().flat_map(Workload::references_mut).filter(|of| of.url.is_empty());
+    let references = started.map(|of| config.server(&of.server)).collect::<Result<_>>()?;
+    Ok((Plan { references, ..resolved(campaign, servers, workloads)? }, text))
 }
 
 /// The plan of a campaign over these servers, with the workloads that it names.
@@ -266,7 +269,7 @@ pub fn build(plan: &Plan) -> Result<()> {
         bench_system::note!("building what is not built yet of {}", counted(programs, "server"));
     }
     subject::layouts::build(plan)?;
-    subject::build(&stage::references(plan))?;
+    subject::build(&plan.references)?;
     plan.servers.iter().flat_map(Server::and_upstream).try_for_each(|server| {
         let environment = plan.environment_of(server);
         subject::prepare(server, &environment, &mut server.placeholders(&environment, "", ""))

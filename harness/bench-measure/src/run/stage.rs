@@ -75,7 +75,8 @@ impl<'a> Stage<'a> {
         let mut running = Running::default();
         let mut targets: BTreeMap<String, Target> = BTreeMap::new();
         for reference in plan.workloads.iter_mut().flat_map(|workload| workload.references_mut()) {
-            let Some(entry) = reference.entry.as_deref() else { continue };
+            let is_it = |entry: &&Server| reference.url.is_empty() && entry.name == reference.server;
+            let Some(entry) = self.plan.references.iter().find(is_it) else { continue };
             if !targets.contains_key(&entry.name) {
                 let stderr = self.folder.0.join(format!("tool-output/reference-{}.stderr", entry.name));
                 let (environment, opening) = (&self.plan.campaign.environment, opening(&self.plan)?);
@@ -168,11 +169,4 @@ impl Drop for Running {
             remove_if_empty(&stderr);
         }
     }
-}
-
-/// The references that are started for a plan, to be built with the plan's servers.
-pub(super) fn references(plan: &Plan) -> Vec<Server> {
-    let mut workloads = plan.workloads.clone();
-    let all = workloads.iter_mut().flat_map(|workload| workload.references_mut());
-    all.filter_map(|reference| reference.entry.as_deref().cloned()).collect()
 }

@@ -7,25 +7,15 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::along::{CONNECTIONS, NO_SETTINGS, RATE, SERVER, TOOL, WORKLOAD, one_or_several};
 use super::variants::{Choice, Variants};
-use super::view::one_or_several;
 use crate::field_checks::distinct;
 use crate::load::LoadTool;
 
-use super::{Campaign, CampaignArm, Overrides, Placement, View};
+use super::{Campaign, CampaignArm, Overrides, View};
 
 /// The most arms that axes may become.
 const MOST_ARMS: usize = 500;
-
-/// What an axis names that is no setting.
-pub(super) const SERVER: &str = "server";
-pub(super) const WORKLOAD: &str = "workload";
-pub(super) const CONNECTIONS: &str = "connections";
-pub(super) const RATE: &str = "rate";
-pub(super) const TOOL: &str = "tool";
-
-/// All of them.
-pub(super) const NO_SETTINGS: [&str; 5] = [SERVER, WORKLOAD, CONNECTIONS, RATE, TOOL];
 
 /// Values that leave a setting as the environment has it.
 const NONE: [&str; 2] = ["none", "loopback"];
@@ -42,7 +32,7 @@ pub struct Axes(pub(super) BTreeMap<String, Vec<Value>>);
 pub struct Except(pub(super) BTreeMap<String, Value>);
 
 /// Where something stands: a value of each axis.
-type Place = BTreeMap<String, Value>;
+pub(super) type Place = BTreeMap<String, Value>;
 
 impl Axes {
     fn values(&self, axis: &str) -> &[Value] {
@@ -130,7 +120,7 @@ pub fn words_of(axis: &str, value: &Value) -> Option<String> {
 }
 
 /// Whether two values of an axis are the same, however they are written: `1` and `1.0`, say.
-fn is_same(axis: &str, one: &Value, other: &Value) -> bool {
+pub(super) fn is_same(axis: &str, one: &Value, other: &Value) -> bool {
     one == other || setting(axis, one).ok().zip(setting(axis, other).ok()).is_some_and(|(a, b)| a == b)
 }
 
@@ -170,7 +160,7 @@ impl Campaign {
     }
 
     /// Whether an axis has that value.
-    fn check_value(&self, field: &str, axis: &str, value: &Value) -> Result<()> {
+    pub(super) fn check_value(&self, field: &str, axis: &str, value: &Value) -> Result<()> {
         // Requests, loads and tools may stand outside of the axes.
         let is_own = match axis {
             WORKLOAD => self.workloads.iter().any(|known| value == known.as_str()),
@@ -317,54 +307,6 @@ impl Campaign {
         self.workloads = workloads;
         self.set_amounts(amounts);
         Ok(arms)
-    }
-
-    /// Compares each arm with that of the baseline, or at the campaign's `over`, which is the same in all else. Duets
-    /// without either run the pairs that the views show ratios of.
-    fn compare_within(&mut self, arms: &[(CampaignArm, Place)]) -> Result<()> {
-        for (axis, value) in &self.over {
-            // An arm is at each load and request itself.
-            let is_of_arms = ![WORKLOAD, TOOL, CONNECTIONS, RATE].contains(&axis.as_str());
-            ensure!(
-                is_of_arms,
-                "field over.{axis}: give a server or a setting; a view's over may name the others"
-            );
-            self.check_value("over", axis, value)?;
-        }
-        let of_views = || self.views.iter().map(|view| view.over.clone()).filter(|over| !over.is_empty());
-        let overs: Vec<Place> = match &self.baseline {
-            Some(_) if !self.over.is_empty() => {
-                bail!("fields baseline and over: both say what is compared with what; leave one out")
-            }
-            Some(baseline) if !self.values(SERVER).any(|server| server == baseline.as_str()) => {
-                bail!("field baseline: {baseline:?} is not among axes.server; name one of these")
-            }
-            Some(baseline) => vec![[(SERVER.to_owned(), Value::from(baseline.as_str()))].into()],
-            None if !self.over.is_empty() => vec![std::mem::take(&mut self.over)],
-            None if self.environment.placement == Placement::Duet && self.comparisons.is_empty() => {
-                of_views().collect()
-            }
-            None => return Ok(()),
-        };
-        self.baseline = None;
-        for over in &overs {
-            for (arm, place) in arms {
-                let value = |axis: &String, own| over.get(axis).unwrap_or(own).clone();
-                let reference: Place =
-                    place.iter().map(|(axis, own)| (axis.clone(), value(axis, own))).collect();
-                let is_it = |(_, other): &&(CampaignArm, Place)| {
-                    other.len() == reference.len()
-                        && other
-                            .iter()
-                            .zip(&reference)
-                            .all(|((axis, one), (_, other))| is_same(axis, one, other))
-                };
-                let pair = arms.iter().find(is_it).map(|(other, _)| (arm.name.clone(), other.name.clone()));
-                let pair = pair.filter(|(one, other)| one != other);
-                self.comparisons.extend(pair.filter(|pair| !self.comparisons.contains(pair)));
-            }
-        }
-        Ok(())
     }
 }
 

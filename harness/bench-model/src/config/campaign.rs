@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::along::one_or_many;
 use super::layouts::Layouts;
-use super::view::one_or_many;
 use super::{
     Axes, Background, CampaignArm, Environment, Except, Open, Percent, Placement, Search, Stages, Tuning,
     View,

@@ -5,8 +5,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::Campaign;
-use super::axes::{SERVER, WORKLOAD};
-use super::view::one_or_several;
+use super::along::{SERVER, WORKLOAD, one_or_several};
 use crate::field_checks::distinct;
 
 /// What is said; the campaign's own where nothing is.

@@ -2,11 +2,13 @@
 //!
 //! Every mistake is one line that names the file and the field.
 
+mod along;
 mod arm;
 mod axes;
 mod campaign;
 mod campaign_checks;
 mod cargo;
+mod compared;
 mod holds;
 mod hosts;
 mod instead;
@@ -35,6 +37,7 @@ use serde::de::DeserializeOwned;
 
 use crate::workload::{Reference, Workload};
 
+pub use along::{Along, variable};
 pub use arm::CampaignArm;
 pub use axes::{Axes, Except, words_of, written};
 pub use campaign::{Campaign, Duets, PassRule};
@@ -53,7 +56,7 @@ pub use server_settings::{Described, Environment, Place, Placeholders, Placement
 pub use stages::{Ramp, Stages};
 pub use variants::Choice;
 use variants::Variants;
-pub use view::{Along, Fit, Planted, View, variable};
+pub use view::{Fit, Planted, View};
 
 /// The folder with the load tools' pins.
 const TOOLS: &str = "tools";
@@ -154,10 +157,7 @@ impl ConfigDir {
     /// Finds the server that answers are compared with.
     fn find_reference(&self, reference: &mut Reference) -> Result<()> {
         let server = self.server(&reference.server)?;
-        let Some(at) = server.running_at() else {
-            reference.entry = Some(Box::new(server));
-            return Ok(());
-        };
+        let Some(at) = server.running_at() else { return Ok(()) };
         server.target_at(&at.url)?.check_allowed(at.i_own_this_target)?;
         reference.url.clone_from(&at.url);
         reference.access = server.access();

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::view::Along;
+use super::along::Along;
 use super::{cargo, read_value};
 
 /// Which variant of which server an entry is.

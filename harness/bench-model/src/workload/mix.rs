@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 use validator_state::{Method, SeededSpec};
 
+use super::from_ledger::{Account, BlockRange, Place};
 use super::template::{self, Template};
 use super::truth::Expected;
 use super::{Traffic, Workload};
@@ -56,49 +57,6 @@ pub struct Request {
     /// What answers must be; the ledger says it where left out.
     #[serde(alias = "expect")]
     pub expected: Option<Expected>,
-}
-
-/// Which accounts a request names.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(
-    rename_all = "lowercase",
-    deny_unknown_fields,
-    expecting = "give \"uniform\", \"absent\" or { zipf = 1.0 } with the exponent"
-)]
-pub enum Account {
-    /// Each account of the ledger as often as any other.
-    Uniform,
-    /// Valid addresses that are not in the ledger.
-    Absent,
-    /// By Zipf's law: the ledger's k-th account as often as k to the power of minus this exponent.
-    #[serde(untagged)]
-    Zipf {
-        /// The exponent.
-        zipf: f64,
-    },
-}
-
-/// Which slots a request names. The chain does not advance while it is measured, so its tip is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BlockRange {
-    /// How many slots, skipped ones included.
-    pub slots: u64,
-    /// Where they are.
-    pub from: Place,
-    /// Whether the second parameter is their number, and not the last of them.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub limit: bool,
-}
-
-/// Where in the chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Place {
-    /// The newest finalized ones.
-    Tip,
-    /// Anywhere below it, each place as often as any other.
-    Random,
 }
 
 impl Request {

@@ -1,6 +1,7 @@
 //! A workload: its requests (one to the letter, a mix, or those of a file), and where the true answers come from.
 
 pub mod corpus;
+mod from_ledger;
 pub mod leeway;
 pub mod mix;
 mod newest;
@@ -21,8 +22,9 @@ use serde_with::skip_serializing_none;
 use validator_state::{Ledger, SeededSpec, State};
 
 pub use corpus::{Corpus, Order};
+pub use from_ledger::{Account, BlockRange, Place};
 pub use leeway::Leeway;
-pub use mix::{Account, BlockRange, Place, Request};
+pub use mix::Request;
 pub use newest::NewestCall;
 use requests::{Known, RequestSource, Stream};
 pub use text_file::TextFile;

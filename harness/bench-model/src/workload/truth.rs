@@ -12,7 +12,6 @@ use serde_with::skip_serializing_none;
 
 use super::leeway::{self, Leeway};
 use super::schema::Schema;
-use crate::config::Server;
 use crate::headers::Access;
 
 /// Where an answer says in which context it holds (slot and version).
@@ -95,10 +94,7 @@ pub enum Differing {
 pub struct Reference {
     /// Its name in `servers.toml`.
     pub server: String,
-    /// Its entry, where the harness starts it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry: Option<Box<Server>>,
-    /// Where it answers; empty as long as it is not found.
+    /// Where it answers; empty where the harness is to start it.
     pub url: String,
     /// What reaching it takes.
     #[serde(flatten)]
@@ -111,7 +107,6 @@ enum WrittenReference {
     Name(String),
     Found {
         server: String,
-        entry: Option<Box<Server>>,
         url: String,
         #[serde(flatten)]
         access: Access,
@@ -122,7 +117,7 @@ impl From<WrittenReference> for Reference {
     fn from(written: WrittenReference) -> Self {
         match written {
             WrittenReference::Name(server) => Self { server, ..Self::default() },
-            WrittenReference::Found { server, entry, url, access } => Self { server, entry, url, access },
+            WrittenReference::Found { server, url, access } => Self { server, url, access },
         }
     }
 }
