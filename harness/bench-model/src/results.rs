@@ -58,7 +58,7 @@ pub const PLAN: &str = "plan.json";
 pub const ENVIRONMENT: &str = "environment.json";
 
 /// Fields of kept plans that nothing reads any longer.
-const RETIRED: [&str; 10] = [
+const RETIRED: [&str; 11] = [
     "stores",
     "counting",
     "handicap",
@@ -66,6 +66,7 @@ const RETIRED: [&str; 10] = [
     "http",
     "rpc",
     "branch",
+    "cpuset",
     "tool_niceness",
     "threshold",
     "slo",

@@ -38,6 +38,15 @@ fn rendered(run: &Path, work: &Path) -> String {
     report
 }
 
+/// A field that a plan no longer has is among those that reading leaves out.
+#[test]
+fn every_kept_run_s_plan_is_read() {
+    let runs = kept(&ConfigDir::of_repository().0.join("../results")).unwrap();
+    let unread = |run: &PathBuf| RunFolder::open(run).and_then(|folder| folder.plan()).err();
+    let wrong: Vec<String> = runs.iter().filter_map(unread).map(|error| format!("{error:#}")).collect();
+    assert!(!runs.is_empty() && wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 #[ignore = "takes minutes on a busy machine: just test-long"]
 fn every_kept_run_renders_to_its_report() {
