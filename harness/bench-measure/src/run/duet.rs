@@ -67,7 +67,7 @@ impl Bench<'_> {
                 let outcome = Outcome::Invalid { reason };
                 Ok(vec![Observation { trial, started_at, took_s: 0.0, outcome }])
             }
-            group => group.iter().map(|trial| self.run(trial)).collect(),
+            group => group.iter().map(|trial| self.run_paired(trial, None)).collect(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `rpc-bench try`: one call to a service that runs already, with no file written beforehand.
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use super::resolved;
@@ -92,26 +92,27 @@ fn text(call: &OneCall) -> Result<String> {
     let window_ms =
         (u64::from(*seconds) * 1_000 / WINDOWS).checked_sub(WARM_UP_MS).filter(|ms| *ms >= LEAST_WINDOW_MS);
     let window_ms = window_ms.with_context(|| format!("--seconds {seconds}: give 5 or more"))?;
-    let name = serde_json::to_string(method).map_err(|error| anyhow!("--method: {error}"))?;
-    let closed = if rate.is_none() { format!("[{connections}]") } else { "[]".to_owned() };
-    let mut text = format!(
-        "why = \"One call to one service.\"\nservers = [\"target\"]\nworkloads = [{name}]\ntool = \"rpc-load\"\n\
-         connections = {closed}\nmax_blocks = {WINDOWS}\nseed = 1\nwarmup_ms = {WARM_UP_MS}\nwindow_ms = {window_ms}\n\
-         timeout_ms = {TIMEOUT_MS}\n"
-    );
+    let mut campaign = json!({
+        "why": "One call to one service.",
+        "servers": ["target"],
+        "workloads": [method],
+        "tool": "rpc-load",
+        "connections": rate.map_or_else(|| vec![*connections], |_| Vec::new()),
+        "max_blocks": WINDOWS,
+        "seed": 1,
+        "warmup_ms": WARM_UP_MS,
+        "window_ms": window_ms,
+        "timeout_ms": TIMEOUT_MS,
+    });
     if let Some(rate) = rate {
-        text += &format!(
-            "headline = {{ {name} = {rate} }}\n\n[open]\nrates = [{rate}]\nconnections = {connections}\ntools = \
-             [\"rpc-load\"]\n"
-        );
+        campaign["headline"] = json!({ method: rate });
+        campaign["open"] = json!({ "rates": [rate], "connections": connections, "tools": ["rpc-load"] });
     }
     let limits = [("max_foreign_cpu", call.max_foreign_cpu), ("max_steal", call.max_steal)];
-    let limits = limits.into_iter().filter_map(|(name, share)| Some(format!("{name} = \"{}\"\n", share?)));
-    let limits = limits.collect::<String>();
-    if !limits.is_empty() {
-        text += &format!("\n[environment]\n{limits}");
+    for (name, share) in limits.into_iter().filter_map(|(name, share)| Some((name, share?))) {
+        campaign["environment"][name] = json!(share.to_string());
     }
-    Ok(text)
+    toml::to_string(&campaign).context("the campaign of one call is no TOML")
 }
 
 #[cfg(test)]

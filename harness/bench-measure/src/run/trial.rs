@@ -91,14 +91,11 @@ struct Warm<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs a trial. Whatever goes wrong with server or tool becomes the observation.
+    /// Runs a trial, in a duet together with its other one. Whatever goes wrong with server or tool becomes the
+    /// observation.
     ///
     /// # Errors
     /// What ends the run: an interrupt, or what would fail in every trial, such as a full results folder.
-    pub fn run(&self, trial: &Trial) -> Result<Observation> {
-        self.run_paired(trial, None)
-    }
-
     pub(super) fn run_paired(&self, trial: &Trial, paired: Option<Side>) -> Result<Observation> {
         self.check_room(trial)?;
         match self.plan.environment_of(self.plan.server(&trial.server)?).network {
@@ -292,7 +289,7 @@ impl Bench<'_> {
         let order = Order::new("warmup", trial.tool, load);
         let ended = self.run_load(trial, order, bodies, target);
         let established = sampler.and_then(|sampler| sampler.end().most_open_files());
-        let (sample, _) = ended?;
+        let sample = ended?;
         Ok(Warmup {
             succeeded: sample.succeeded,
             failed: sample.failed,

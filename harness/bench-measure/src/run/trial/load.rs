@@ -11,7 +11,6 @@ use bench_model::load::load_tool::Bodies;
 use bench_model::load::{Capability, LoadSample};
 use bench_model::plan::Trial;
 use bench_model::target::Target;
-use bench_system::probe::process_usage::CpuTime;
 
 /// A load that is ready to be put on: by a tool on this machine, or by load hosts, which wait for their start.
 pub(super) enum Ready {
@@ -20,7 +19,7 @@ pub(super) enum Ready {
 }
 
 impl Bench<'_> {
-    /// Puts a load on a target and reads the result; and the tool's own CPU time. The tool's output is kept, and the
+    /// Puts a load on a target and reads the result. The tool's output is kept, and the
     /// requests of an open loop as `<what>.records.csv.gz`.
     pub(in crate::run) fn run_load(
         &self,
@@ -28,10 +27,10 @@ impl Bench<'_> {
         order: Order,
         mut bodies: Bodies<'_>,
         target: &Target,
-    ) -> Ended<(LoadSample, CpuTime)> {
+    ) -> Ended<LoadSample> {
         let prepared = self.prepare(trial, order, &mut bodies, target)?;
         let ran = self.put_on(&prepared)?;
-        Ok((self.read(&prepared, &ran)?, ran.cpu))
+        self.read(&prepared, &ran)
     }
 
     /// Writes the tool's input. Bodies are taken from the stream here, all that the load needs.
