@@ -58,7 +58,7 @@ pub const PLAN: &str = "plan.json";
 pub const ENVIRONMENT: &str = "environment.json";
 
 /// Fields of kept plans that nothing reads any longer.
-const RETIRED: [&str; 11] = [
+const RETIRED: [&str; 12] = [
     "stores",
     "counting",
     "handicap",
@@ -68,6 +68,7 @@ const RETIRED: [&str; 11] = [
     "branch",
     "cpuset",
     "tool_niceness",
+    "own_answers",
     "threshold",
     "slo",
 ];
