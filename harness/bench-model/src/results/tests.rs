@@ -100,3 +100,13 @@ fn a_part_without_its_plan_goes_unless_something_was_measured_in_it() {
     fs::remove_file(part.join(OBSERVATIONS)).unwrap();
     assert!(RunFolder::open_inside(&outer, DUETS).unwrap().is_none() && !part.exists());
 }
+
+/// A field that is retired from what campaigns may say still stands in plans of kept runs.
+#[test]
+fn every_kept_run_has_a_plan_that_is_read() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+    for run in kept(&results).unwrap() {
+        let plan = RunFolder(run.clone()).plan();
+        assert!(plan.is_ok(), "{}: {:#}", run.display(), plan.unwrap_err());
+    }
+}
