@@ -24,13 +24,6 @@ pub enum Verdict {
     NotJudged,
 }
 
-impl Verdict {
-    /// Whether it claims a difference.
-    pub const fn claims_difference(self) -> bool {
-        matches!(self, Self::Faster | Self::Slower | Self::DifferentButSmall)
-    }
-}
-
 /// What is demanded of a comparison beforehand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {

@@ -8,37 +8,46 @@ use bench_model::config::{Along, Fit, View};
 use bench_model::figure::Figure;
 use bench_model::plan::Plan;
 
-const RATE: &str = "Rate";
-const RATES: &[Figure] = &[
-    Figure::RequestsPerSecond,
-    Figure::AchievedRate,
-    Figure::AnswerBytes,
-    Figure::EstablishedConnections,
-    Figure::ActiveConnections,
-    Figure::Stalls,
-    Figure::RoundTripUs,
-];
-const LATENCY: &str = "Latency";
-const LATENCIES: &[Figure] = &[
-    Figure::P99Us,
-    Figure::P50Us,
-    Figure::P999Us,
-    Figure::MaxUs,
-    Figure::P99FromSendUs,
-    Figure::SendLagP99Us,
-];
-const USED: &str = "CPU and memory";
-const RESOURCES: &[Figure] = &[
-    Figure::CpuUsPerRequest,
-    Figure::SystemShare,
-    Figure::ServerCores,
-    Figure::ClientCores,
-    Figure::PeakMemoryBytes,
-    Figure::ConnectionMemoryBytes,
-    Figure::FirstHalfCpuRatio,
-    Figure::SegmentsSentAgain,
-    Figure::BusiestHost,
-    Figure::LatestHostUs,
+/// The views of all cells: what each is called, and its figures.
+const ALL_CELLS: [(&str, &[Figure]); 3] = [
+    (
+        "Rate",
+        &[
+            Figure::RequestsPerSecond,
+            Figure::AchievedRate,
+            Figure::AnswerBytes,
+            Figure::EstablishedConnections,
+            Figure::ActiveConnections,
+            Figure::Stalls,
+            Figure::RoundTripUs,
+        ],
+    ),
+    (
+        "Latency",
+        &[
+            Figure::P99Us,
+            Figure::P50Us,
+            Figure::P999Us,
+            Figure::MaxUs,
+            Figure::P99FromSendUs,
+            Figure::SendLagP99Us,
+        ],
+    ),
+    (
+        "CPU and memory",
+        &[
+            Figure::CpuUsPerRequest,
+            Figure::SystemShare,
+            Figure::ServerCores,
+            Figure::ClientCores,
+            Figure::PeakMemoryBytes,
+            Figure::ConnectionMemoryBytes,
+            Figure::FirstHalfCpuRatio,
+            Figure::SegmentsSentAgain,
+            Figure::BusiestHost,
+            Figure::LatestHostUs,
+        ],
+    ),
 ];
 
 /// The fewest rates that make a curve by itself.
@@ -65,8 +74,7 @@ pub(super) fn of_all_cells(plan: &Plan, cells: &[Cell]) -> Vec<View> {
         let figures: Vec<Figure> = figures.iter().copied().filter(has).collect();
         (!figures.is_empty()).then(|| View::of(title, &figures, &load))
     };
-    let mut views: Vec<View> =
-        [(RATE, RATES), (LATENCY, LATENCIES), (USED, RESOURCES)].into_iter().filter_map(view).collect();
+    let mut views: Vec<View> = ALL_CELLS.into_iter().filter_map(view).collect();
     // CPU time of a server that another load disturbs is for both loads.
     if let Some(used) = views.last_mut().filter(|_| plan.campaign.background().is_some()) {
         used.only = [(Along::Background.name(), false.into())].into();

@@ -220,11 +220,6 @@ impl Series {
         Self { style, width: 2.0, points: points.into_iter().collect() }
     }
 
-    /// Points without a line.
-    pub fn scattered(style: Style, points: impl IntoIterator<Item = Point>) -> Self {
-        Self { width: 0.0, ..Self::through(style, points) }
-    }
-
     /// A line with about as many marks, at moments of its own, so that lines on top of each other are distinguishable.
     pub fn marked(style: Style, points: &[(f64, f64)], marks: usize, (index, of): (usize, usize)) -> Self {
         let mut line = Self::line(style, 2.0, points);

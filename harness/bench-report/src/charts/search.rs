@@ -26,7 +26,10 @@ fn panel(run: &Run, summary: &Searches, workload: &str) -> Panel {
     let searches = summary.searches.iter().filter(|search| search.searched.workload == workload);
     let series = searches.flat_map(|search| {
         let style = style(run, &search.searched.server);
-        search.points.iter().filter_map(move |point| Some(Series::scattered(style, [drawn(point)?])))
+        search
+            .points
+            .iter()
+            .filter_map(move |point| Some(Series { style, width: 0.0, points: vec![drawn(point)?] }))
     });
     let (what, limit_ms) = match summary.search.service_level() {
         None => ("slowest request", summary.timeout_ms),

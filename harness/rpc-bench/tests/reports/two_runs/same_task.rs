@@ -15,7 +15,7 @@ fn what_is_not_the_same_task_is_refused() {
     type Change = fn(&mut Measured);
     let cases: [(Change, &str); 5] = [
         (|run| run.plan.campaign.connections = vec![126], "no cell in common"),
-        (|run| longer(&mut run.plan.workloads[0].traffic), "the request body of getBalance"),
+        (|run| longer(&mut run.plan.workloads[0].traffic), "getBalance sends other requests"),
         (
             |run| run.plan.threads = 4,
             "the number of threads is 2 workers in the first and 4 workers in the second",
