@@ -12,9 +12,9 @@ mod kept;
 mod lock;
 mod own;
 mod pack;
+mod retired;
 mod views;
 
-use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -56,22 +56,6 @@ pub const SEARCHES: &str = "searches.json";
 pub const PLAN: &str = "plan.json";
 /// What a run was measured with and on.
 pub const ENVIRONMENT: &str = "environment.json";
-
-/// Fields of kept plans that nothing reads any longer.
-const RETIRED: [&str; 12] = [
-    "stores",
-    "counting",
-    "handicap",
-    "in_process",
-    "http",
-    "rpc",
-    "branch",
-    "cpuset",
-    "tool_niceness",
-    "own_answers",
-    "threshold",
-    "slo",
-];
 
 /// The report of a run, and the estimates behind it for programs: both are worked out from the observations.
 pub const REPORT: &str = "report.md";
@@ -278,7 +262,7 @@ impl RunFolder {
              run, or measure again",
             path.display()
         );
-        without_retired(&mut value);
+        retired::take_out(&mut value);
         let context = || format!("{} is not of this version's format", path.display());
         let mut plan: Plan = serde_json::from_value(value).with_context(context)?;
         if let Some(views) = self.views()? {
@@ -334,32 +318,6 @@ impl RunFolder {
         let text = archive::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
         serde_json::from_str(&text)
             .with_context(|| format!("{} is not of this version's format", path.display()))
-    }
-}
-
-/// Takes out of a plan the fields that kept runs have of servers and arms, and that none has any longer.
-fn without_retired(plan: &mut Value) {
-    let of = |fields: &mut Value| {
-        let fields = fields.as_object_mut();
-        fields.map(|fields| fields.retain(|name, _| !RETIRED.contains(&name.as_str())))
-    };
-    of(&mut plan["campaign"]);
-    let arms = plan.pointer_mut("/campaign/arm").and_then(Value::as_array_mut);
-    let mut servers = BTreeMap::new();
-    for arm in arms.into_iter().flatten() {
-        of(arm);
-        arm.get_mut("settings").map(of);
-        // Arms that were others but for a setting named these.
-        if let Some(server) = arm["of"].as_str().and_then(|of| servers.get(of)).cloned() {
-            arm["server"] = server;
-        }
-        servers.insert(arm["name"].to_string().trim_matches('"').to_owned(), arm["server"].clone());
-    }
-    for server in plan["servers"].as_array_mut().into_iter().flatten() {
-        of(server);
-        for inside in ["/overrides", "/upstream/entry", "/upstream/entry/overrides"] {
-            server.pointer_mut(inside).map(of);
-        }
     }
 }
 

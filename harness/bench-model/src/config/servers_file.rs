@@ -119,14 +119,11 @@ impl Known {
     }
 }
 
-/// An entry with what it takes from another one: `like` names that, `with` gives placeholders of its arguments a value
-/// for good, and `more_args` stands behind them.
+/// An entry with what it takes from another one: `like` names that, and `more_args` stands behind its arguments.
 fn completed(mut entry: Table, before: &[Table]) -> Result<Table> {
-    let [with, more] = ["with", "more_args"].map(|field| entry.remove(field));
+    let more = entry.remove("more_args");
     let Some(like) = entry.remove("like") else {
-        for (field, given) in [("with", with), ("more_args", more)] {
-            ensure!(given.is_none(), "field {field}: goes with like, whose args it changes; leave it out");
-        }
+        ensure!(more.is_none(), "field more_args: goes with like, whose args it stands behind; leave it out");
         cargo::fill_in(&mut entry, None)?;
         return Ok(entry);
     };
@@ -138,33 +135,12 @@ fn completed(mut entry: Table, before: &[Table]) -> Result<Table> {
             entry.insert(field.to_owned(), value.clone());
         }
     }
-    let with = with.unwrap_or_else(|| Value::Table(Table::new()));
-    let with = with.as_table().context("field with: give a table, such as { tuning = \"shipped\" }")?;
-    with.iter().try_for_each(|(name, value)| fill(&mut entry, name, value))?;
     match (more, entry.get_mut("args").and_then(Value::as_array_mut)) {
         (None, _) => {}
         (Some(Value::Array(more)), Some(args)) => args.extend(more),
         (Some(_), _) => bail!("field more_args: give a list, which stands behind the args of {like}"),
     }
     Ok(entry)
-}
-
-/// Gives a placeholder among an entry's arguments its value.
-fn fill(entry: &mut Table, name: &str, value: &Value) -> Result<()> {
-    let placeholder = format!("{{{name}}}");
-    let value = value.as_str().with_context(|| format!("field with.{name}: give a text"))?;
-    let args = entry.get_mut("args").and_then(Value::as_array_mut);
-    let mut found = false;
-    for arg in args.into_iter().flatten() {
-        if let Value::String(arg) = arg
-            && arg.ends_with(&placeholder)
-        {
-            *arg = arg.replace(&placeholder, value);
-            found = true;
-        }
-    }
-    ensure!(found, "field with.{name}: its args have no {placeholder}");
-    Ok(())
 }
 
 #[cfg(test)]
@@ -210,7 +186,7 @@ mod tests {
             like = "a"
             title = "B"
             program = "b/server"
-            with = { tuning = "shipped", walk_ns_per_slot = "7" }
+            more_args = ["--quiet"]
 
             [[server]]
             name = "c"
@@ -220,7 +196,7 @@ mod tests {
         let servers = read_text(text).unwrap();
         let [a, b, c] = &servers[..] else { unreachable!("{servers:?}") };
         assert_eq!((&b.build, &b.ready), (&a.build, &a.ready));
-        assert_eq!(b.args, ["--listen", "{listen}", "--tuning", "shipped", "--walk=7"]);
+        assert_eq!(b.args, [&a.args[..], &["--quiet".to_owned()]].concat());
         assert_eq!((b.label(), b.colour, b.contract), ("b", None, false), "its own");
         let named = Server { name: "c".into(), title: "C".into(), ..b.clone() };
         assert_eq!(c, &named, "also like one that is like another");
