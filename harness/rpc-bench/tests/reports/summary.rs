@@ -206,9 +206,8 @@ fn a_resumed_run_makes_the_same_trials() {
     let lost = lost_blocks::spoiled(6, |block| block % 4 == 1);
     let uncompared = lost_blocks::uncompared(|trial| trial.server == "actix" && trial.block <= 2);
     let (plain, gave) = mixed();
-    let gave: [(&Campaign, &dyn Fn(&Trial) -> Outcome); 3] =
-        [(&plain, &gave), (&lost.0, &lost.1), (&uncompared.0, &uncompared.1)];
-    for (campaign, gave) in gave {
+    let gave: [&dyn Fn(&Trial) -> Outcome; 3] = [&gave, &lost.1, &uncompared.1];
+    for (campaign, gave) in [&plain, &lost.0, &uncompared.0].into_iter().zip(gave) {
         let through = run_in_stints(campaign, usize::MAX, gave);
         for stint in [1, 2, 7, 50] {
             assert_eq!(run_in_stints(campaign, stint, gave), through, "the same, in the same order");
