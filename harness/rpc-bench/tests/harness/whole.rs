@@ -74,8 +74,7 @@ fn the_report_has_what_a_reader_needs_and_progress_is_plain_lines_without_a_term
         "### What to distrust",
         "Nothing: all 4 trials that ran were measured",
         "## How to repeat",
-        "bombardier -c 3 -d 1000ms -t 1000ms -m POST",
-        "--listen 127.0.0.1:8899",
+        "just serve SERVER --workload REQUEST",
         "SHA-256",
     ]);
     bench.succeeds(&["check"]);

@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use bench_model::config::ConfigDir;
+
 /// Versions of the API against which the manifests are validated: the oldest that is still maintained, and the newest.
 const API_VERSIONS: [&str; 2] = ["1.34.0", "1.37.0"];
 
@@ -75,4 +77,18 @@ fn the_manifests_fit_the_schemas_of_the_api() {
             assert!(output.status.success(), "{}: {}", manifest.display(), said(&output));
         }
     }
+}
+
+/// What bench.yaml measures.
+#[test]
+fn the_deployed_server_is_an_entry_that_runs_already() {
+    let folder = tempfile::tempdir().unwrap();
+    let shipped = ConfigDir::of_repository().0;
+    fs::copy(shipped.join("servers.toml"), folder.path().join("servers.toml")).unwrap();
+    let own = shipped.join("kubernetes/deployed.toml");
+    fs::copy(own, folder.path().join("servers.local.toml")).unwrap();
+    let server = ConfigDir(folder.path().to_owned()).server("deployed").unwrap();
+    assert!(server.running_at().unwrap().i_own_this_target);
+    let bench = fs::read_to_string(shipped.join("kubernetes/bench.yaml")).unwrap();
+    assert!(bench.contains(" run, hosts, --server, deployed, "), "{bench}");
 }
