@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use bench_model::target::Target;
+use bench_core::target::Target;
 
 /// For HTTP.
 ///

@@ -18,11 +18,11 @@ pub use self::messages::connect;
 use self::messages::{Messages, open, open_socket};
 use crate::certificates;
 
-use bench_model::config::ReadyCall;
-use bench_model::headers::Headers;
-use bench_model::target::Target;
-use bench_model::transport::Transport;
-use bench_model::workload::Truth;
+use bench_core::config::ReadyCall;
+use bench_core::headers::Headers;
+use bench_core::target::Target;
+use bench_core::transport::Transport;
+use bench_core::workload::Truth;
 use bench_system::foreign_text::shown;
 
 /// The statuses of HTTP by which a service asks to come later.

@@ -5,7 +5,7 @@
 //! - [`owned_process`]: a process that ends with its owner, whatever happens.
 //! - [`link`]: a network between load tool and server. [`watch`] and [`metrics`]: what a server and the harness expose.
 //!
-//! It takes decisions (which trial next, when a search ends) from `bench-analysis`, and never sees `bench-report`.
+//! It takes decisions (which trial next, when a search ends) from `bench-core`, and never sees `bench-report`.
 
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 

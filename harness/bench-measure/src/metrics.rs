@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::client::agent;
-use bench_model::target::Target;
+use bench_core::target::Target;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -15,7 +15,7 @@ use rustix::process::{
 };
 use rustix::thread::{CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_setaffinity};
 
-use bench_model::config::Placement;
+use bench_core::config::Placement;
 use bench_system::cgroup::Cgroup;
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::harness_usage::children;

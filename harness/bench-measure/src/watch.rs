@@ -19,7 +19,7 @@ use metrics_http::{Exposed, Process, Registry, Unit};
 use serde_json::{Value, json};
 
 use crate::lock;
-use bench_stats::median;
+use bench_core::stats::median;
 
 /// What is watched of this process's run.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use anyhow::Result;
 use super::Run;
 use super::columns::Columns;
 use super::format::{available, bullets, counted, dash, ratio, spanned};
-use bench_analysis::{Comparison, Verdict};
-use bench_model::config::{Environment, Placement, Pool};
-use bench_model::load::at;
-use bench_model::results::{RunFolder, kept};
-use bench_stats::Estimate;
+use bench_core::config::{Environment, Placement, Pool};
+use bench_core::load::at;
+use bench_core::results::{RunFolder, kept};
+use bench_core::stats::Estimate;
+use bench_core::{Comparison, Verdict};
 
 /// The ratios of a kept run.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use minijinja::{Value, context};
 use super::Run;
 use super::format::{count, known, load};
 use super::templates::{data, fill};
-use bench_analysis::diagnosis::{Cause, Standing};
-use bench_analysis::{Diagnosed, TriedRemedy};
+use bench_core::diagnosis::{Cause, Standing};
+use bench_core::{Diagnosed, TriedRemedy};
 
 /// Each server and load where something failed or was held back.
 pub(super) fn all(run: &Run) -> Result<String> {

@@ -4,10 +4,10 @@ use minijinja::{Value, context};
 
 use super::Run;
 use super::format::{distinct, list, significant};
-use bench_analysis::Cell;
-use bench_model::figure::Figure;
-use bench_model::load::LoadTool;
-use bench_model::workload::{Expected, Traffic, Workload};
+use bench_core::Cell;
+use bench_core::figure::Figure;
+use bench_core::load::LoadTool;
+use bench_core::workload::{Expected, Traffic, Workload};
 
 /// With none wrong among n answers that were drawn, up to 3 / n of all may be, with 95 % confidence.
 const UNSEEN: f64 = 3.0;

@@ -1,5 +1,5 @@
 //! Two runs side by side: what differs between them, the ratios, and how far these can be believed. The
-//! numbers are [`bench_analysis::two_runs`]'s, the words in `templates/compare.md.jinja`.
+//! numbers are [`bench_core::two_runs`]'s, the words in `templates/compare.md.jinja`.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::faults;
 use super::format::{count, joined, list};
 use super::headline::{disturbed, meanings};
 use super::templates::{data, fill};
-use bench_analysis::two_runs::{Between, Both, Change, FIGURES, Measured};
-use bench_analysis::{Mark, Summary};
-use bench_model::config::Server;
-use bench_model::results::RunFolder;
+use bench_core::config::Server;
+use bench_core::results::RunFolder;
+use bench_core::two_runs::{Between, Both, Change, FIGURES, Measured};
+use bench_core::{Mark, Summary};
 
 /// Reads a run with all its observations.
 ///

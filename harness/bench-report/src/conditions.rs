@@ -8,8 +8,8 @@ use minijinja::{Value, context};
 
 use super::Run;
 use super::templates::fill;
-use bench_analysis::Lost;
-use bench_model::observation::Observation;
+use bench_core::Lost;
+use bench_core::observation::Observation;
 
 /// The line, in italics.
 pub(super) fn line(run: &Run) -> Result<String> {

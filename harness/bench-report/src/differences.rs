@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::format::{available, known};
-use bench_analysis::two_runs::{Both, Measured};
-use bench_model::plan::layouts;
+use bench_core::plan::layouts;
+use bench_core::two_runs::{Both, Measured};
 
 /// What can't move figures by itself.
 const LIGHT: [&str; 10] = [

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::Run;
 use super::format::{at, known};
-use bench_analysis::Cell;
-use bench_model::figure::{Better, Figure, Unit};
-use bench_stats::Estimate;
+use bench_core::Cell;
+use bench_core::figure::{Better, Figure, Unit};
+use bench_core::stats::Estimate;
 
 /// A format that another tool reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -88,7 +88,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use bench_model::results::{RunFolder, kept};
+    use bench_core::results::{RunFolder, kept};
 
     /// The newest kept run of `quick`.
     fn quick() -> Run {

@@ -7,8 +7,8 @@ use minijinja::context;
 use super::Run;
 use super::format::{count, load, significant};
 use super::templates::{data, fill};
-use bench_analysis::faults::{Fault, Kind};
-use bench_model::load::failure::{NOT_JSON_RPC, OTHER_CALL};
+use bench_core::faults::{Fault, Kind};
+use bench_core::load::failure::{NOT_JSON_RPC, OTHER_CALL};
 
 /// Each fault of a run as a line of a list.
 pub(super) fn all(run: &Run) -> Result<Vec<String>> {

@@ -1,10 +1,10 @@
 //! Estimates, loads and lists as reports print them.
 
-pub use bench_model::load::at;
+pub use bench_core::load::at;
 
-use bench_model::figure::{Figure, Unit};
-use bench_model::load::Level;
-use bench_stats::Estimate;
+use bench_core::figure::{Figure, Unit};
+use bench_core::load::Level;
+use bench_core::stats::Estimate;
 
 pub use bench_system::readable_numbers::{
     bytes, count, counted, percent, significant, thousands, time as time_us,

@@ -11,10 +11,10 @@ use super::format::{at, distinct, joined, list, shell};
 use super::templates::{data, fill};
 use super::verdicts::compares_nothing;
 use super::{Run, answer, checked, conditions, faults, reference, search, verdicts, views};
-use bench_analysis::{Cell, Mark, Summary, Uncounted};
-use bench_model::figure::Figure;
-use bench_model::load::toolchain::Tool;
-use bench_model::load::{Level, LoadTool};
+use bench_core::figure::Figure;
+use bench_core::load::toolchain::Tool;
+use bench_core::load::{Level, LoadTool};
+use bench_core::{Cell, Mark, Summary, Uncounted};
 
 /// Above this share of the machine's processors in its busiest part, latencies may be the load tool's own.
 const BUSY_TOOL: f64 = 0.8;

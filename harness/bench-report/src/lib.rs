@@ -32,16 +32,16 @@ use anyhow::Result;
 use jiff::SignedDuration;
 use serde::Serialize;
 
-use bench_analysis::ceilings::{Ceiling, ceilings as ceilings_of};
-use bench_analysis::faults::{Kind, rank};
-use bench_analysis::{
+use bench_core::ceilings::{Ceiling, ceilings as ceilings_of};
+use bench_core::config::{RunningAt, Server};
+use bench_core::faults::{Kind, rank};
+use bench_core::plan::Plan;
+use bench_core::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SEARCH, SUMMARY, pretty};
+use bench_core::workload::Workload;
+use bench_core::{
     Cell, Comparison, SUMMARY_VERSION, Summary, Uncounted, diagnosed, summarize, valid, views::Shown,
     without_valid_trial,
 };
-use bench_model::config::{RunningAt, Server};
-use bench_model::plan::Plan;
-use bench_model::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SEARCH, SUMMARY, pretty};
-use bench_model::workload::Workload;
 
 use charts::Drawn;
 pub use format::shell;
@@ -87,10 +87,10 @@ impl Run {
             summary.left = 0;
         }
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
-        summary.remedies = bench_analysis::remedies(folder)?;
-        summary.faults = bench_analysis::faults_of_run(folder, &observations)?;
-        summary.search = searched.as_ref().map(bench_analysis::search::read).transpose()?;
-        summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
+        summary.remedies = bench_core::remedies(folder)?;
+        summary.faults = bench_core::faults_of_run(folder, &observations)?;
+        summary.search = searched.as_ref().map(bench_core::search::read).transpose()?;
+        summary.views = bench_core::views::shown(&plan, &summary.cells, &observations)?;
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
@@ -104,7 +104,7 @@ impl Run {
             summary.faults.extend(without_valid_trial(&duets.plan, &duets.summary));
         }
         rank(&mut summary.faults);
-        let figures = bench_analysis::views::of_all_cells(&plan, &summary.cells, &observations)?;
+        let figures = bench_core::views::of_all_cells(&plan, &summary.cells, &observations)?;
         let hosts = observations.iter().filter_map(valid).flat_map(|sample| &sample.load.details.hosts);
         let hosts = hosts.map(|host| format!("{} ({}): {}", host.rank, host.name, host.kind)).collect();
         let inner = [DUETS, SEARCH].into_iter().filter_map(|name| folder.inside(name));

@@ -5,11 +5,9 @@ use minijinja::{Value, context};
 
 use super::format::{count, ratio};
 use super::templates::fill;
-use bench_analysis::moves::{
-    ACCEPTED, Accepted, Compared, Found, Judged, Judgement, Moved, RATE_FALL, State,
-};
-use bench_model::config::Percent;
-use bench_stats::Estimate;
+use bench_core::config::Percent;
+use bench_core::moves::{ACCEPTED, Accepted, Compared, Found, Judged, Judgement, Moved, RATE_FALL, State};
+use bench_core::stats::Estimate;
 
 /// A line for each comparison. For moves without a reason the lines to add to the file of accepted ones end it.
 pub fn text(judgement: &Judgement) -> String {

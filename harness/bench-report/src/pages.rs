@@ -17,7 +17,7 @@ use crate::columns::Columns;
 use crate::format::{available, known};
 use crate::html::entries;
 use crate::{Run, headline};
-use bench_model::results::{Conditions, RunFolder, kept};
+use bench_core::results::{Conditions, RunFolder, kept};
 
 const KINDS: [&str; 4] = ["headline", "table", "chart", "list"];
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Run;
 use super::format::joined;
 use super::templates::data;
-use bench_model::observation::Differences;
+use bench_core::observation::Differences;
 
 /// What a server's answers to a workload were compared with, and what came of it.
 #[derive(Serialize)]

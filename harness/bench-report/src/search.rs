@@ -7,9 +7,9 @@ use minijinja::{Value, context};
 use super::format::{bullets, count, counted, joined, known, list, load, time_ms};
 use super::templates::fill;
 use super::{Run, causes};
-use bench_analysis::search::{Ending, NotReached, Searches, Shown, Tested, bad_to_fail};
-use bench_analysis::{Diagnosed, grouped};
-use bench_model::config::ServiceLevel;
+use bench_core::config::ServiceLevel;
+use bench_core::search::{Ending, NotReached, Searches, Shown, Tested, bad_to_fail};
+use bench_core::{Diagnosed, grouped};
 
 impl Run {
     /// The searches that were given up because trials showed nothing of the server, one line each.

@@ -8,10 +8,10 @@ use super::format::{at, joined, list, load};
 use super::headline::{headline, marked};
 use super::templates::{data, fill};
 use super::{Run, causes, charts, faults, format, reference, search, verdicts, views};
-use bench_analysis::{Bound, Cell, Uncounted};
-use bench_model::figure::Figure;
-use bench_model::plan::layouts;
-use bench_model::target::Target;
+use bench_core::figure::Figure;
+use bench_core::plan::layouts;
+use bench_core::target::Target;
+use bench_core::{Bound, Cell, Uncounted};
 
 /// The whole report. `brief` leaves out the charts that are folded, and says how they are drawn.
 ///

@@ -12,8 +12,8 @@ use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value};
 use serde::{Deserialize, Serialize};
 
 use super::{columns, format};
-use bench_model::figure::Figure;
-use bench_stats::Estimate;
+use bench_core::figure::Figure;
+use bench_core::stats::Estimate;
 
 /// Each template by its name.
 macro_rules! templates {

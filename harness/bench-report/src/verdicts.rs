@@ -7,11 +7,11 @@ use super::Run;
 use super::format::{at, dash, estimate, list, writer};
 use super::templates::data;
 use super::views::points::words;
-use bench_analysis::Comparison;
-use bench_model::config::Placement;
-use bench_model::figure::Figure;
-use bench_model::plan::layouts;
-use bench_stats::Estimate;
+use bench_core::Comparison;
+use bench_core::config::Placement;
+use bench_core::figure::Figure;
+use bench_core::plan::layouts;
+use bench_core::stats::Estimate;
 
 /// One figure of a compared pair.
 #[derive(Serialize)]

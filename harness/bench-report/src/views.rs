@@ -12,10 +12,10 @@ use super::Run;
 use super::charts::{self, Picture};
 use super::columns::Columns;
 use super::format::{bullets, count, dash, distinct, estimate, joined, known, list, percent, ratio, writer};
-use bench_analysis::views::{Point, Shown, behind};
-use bench_model::config::Along;
-use bench_model::figure::Figure;
-use bench_stats::Estimate;
+use bench_core::config::Along;
+use bench_core::figure::Figure;
+use bench_core::stats::Estimate;
+use bench_core::views::{Point, Shown, behind};
 
 pub(super) use headline::headline;
 use points::{

@@ -1,6 +1,6 @@
 //! What the machine tells: `/proc` and clocks (`probe`), control groups (`cgroup`), git, Ctrl-C.
 //!
-//! The lowest of the harness's crates next to `bench-stats`: it knows no server, no campaign and no load tool. A
+//! The lowest of the harness's crates: it knows no server, no campaign and no load tool. A
 //! counter that the machine lacks is `None`, never 0.
 //!
 //! - [`probe`]: processes, threads, sockets and the machine itself, read from outside.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use bench_model::config::ConfigDir;
+use bench_core::config::ConfigDir;
 use bench_system::interrupt::Interrupted;
 use clap::{Parser, Subcommand};
 use commands::Ending;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use bench_model::config::{ConfigDir, Placeholders, Ready, Server as Entry};
+use bench_core::config::{ConfigDir, Placeholders, Ready, Server as Entry};
 use server_kit::testing::{Readiness, Running, assert_refused};
 use validator_state::SeededSpec;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
 
-use bench_model::target::Target;
-use bench_model::transport::Transport;
+use bench_core::target::Target;
+use bench_core::transport::Transport;
 
 /// What came is no answer: no text, or other messages alone. Why, in words.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use crate::client::{Connection, compare};
-    use bench_model::headers::Access;
+    use bench_core::headers::Access;
 
     use super::*;
 

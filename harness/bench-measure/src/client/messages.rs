@@ -18,7 +18,7 @@ use tungstenite::{Message, WebSocket};
 use super::causes::{self, NoAnswer};
 use super::{MOST_BYTES, headers};
 use crate::certificates;
-use bench_model::target::Target;
+use bench_core::target::Target;
 
 /// A connection that carries messages both ways.
 pub(super) trait Messages: Send {

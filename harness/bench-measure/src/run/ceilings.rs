@@ -6,13 +6,13 @@ use anyhow::{Context, Result, ensure};
 
 use super::begin_folder;
 use super::stage::{Question, Stage};
-use bench_analysis::ceilings::{Ceiling, ceilings, holds};
-use bench_model::config::{Campaign, Open};
-use bench_model::load::toolchain::Tools;
-use bench_model::load::{Capability, LoadTool};
-use bench_model::observation::Observation;
-use bench_model::plan::{self, Plan, Trial};
-use bench_model::results::{CEILINGS, RunFolder};
+use bench_core::ceilings::{Ceiling, ceilings, holds};
+use bench_core::config::{Campaign, Open};
+use bench_core::load::toolchain::Tools;
+use bench_core::load::{Capability, LoadTool};
+use bench_core::observation::Observation;
+use bench_core::plan::{self, Plan, Trial};
+use bench_core::results::{CEILINGS, RunFolder};
 use bench_system::interrupt::Interrupt;
 
 /// How long a tool sends a rate, in milliseconds.

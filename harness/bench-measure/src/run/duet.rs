@@ -10,9 +10,9 @@ use anyhow::Result;
 
 use super::Bench;
 use super::trial::tool::keep_template;
-use bench_model::config::Placement;
-use bench_model::observation::{Observation, Outcome};
-use bench_model::plan::Trial;
+use bench_core::config::Placement;
+use bench_core::observation::{Observation, Outcome};
+use bench_core::plan::Trial;
 
 /// One of two threads that wait for each other. Dropping it leaves for good.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use anyhow::{Error, anyhow};
 
-use bench_model::observation::Outcome;
+use bench_core::observation::Outcome;
 
 /// Why a trial, or a step of it, gave no result.
 #[derive(Debug)]

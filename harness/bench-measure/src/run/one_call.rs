@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::resolved;
 use crate::client;
 use crate::subject::{Process, find_running};
-use bench_model::config::{Percent, RunningAt, Server, campaign_of};
-use bench_model::headers::Access;
-use bench_model::plan::Plan;
-use bench_model::workload::{Expected, Leeway, Traffic, Workload};
+use bench_core::config::{Percent, RunningAt, Server, campaign_of};
+use bench_core::headers::Access;
+use bench_core::plan::Plan;
+use bench_core::workload::{Expected, Leeway, Traffic, Workload};
 
 /// The name of its runs.
 const NAME: &str = "try";

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::watch;
-use bench_analysis::{Comparison, Comparisons, Finding, Observed, Verdict, invalid_reason};
-use bench_model::config::{Campaign, Placement};
-use bench_model::figure::Figure;
-use bench_model::load::Latency;
-use bench_model::observation::{Observation, Sample};
-use bench_model::plan::{self, Plan, Trial};
+use bench_core::config::{Campaign, Placement};
+use bench_core::figure::Figure;
+use bench_core::load::Latency;
+use bench_core::observation::{Observation, Sample};
+use bench_core::plan::{self, Plan, Trial};
+use bench_core::{Comparison, Comparisons, Finding, Observed, Verdict, invalid_reason};
 use bench_system::note;
 use bench_system::readable_numbers::bytes;
 
@@ -215,10 +215,10 @@ fn decided(finding: &Finding) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench_analysis::Demand;
-    use bench_model::figure::Better;
-    use bench_model::load::Level;
-    use bench_stats::Ranked;
+    use bench_core::Demand;
+    use bench_core::figure::Better;
+    use bench_core::load::Level;
+    use bench_core::stats::Ranked;
 
     const FIGURES: [Figure; 2] = [Figure::RequestsPerSecond, Figure::CpuUsPerRequest];
 

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::opening;
 use super::stage::Stage;
 use crate::subject::Subject;
-use bench_analysis::diagnosis::{Cause, Remedied, Remedy, Standing, remedied};
-use bench_analysis::{Diagnosed, RemedyPlan, diagnosed, tried_remedy};
-use bench_model::config::{Campaign, Server};
-use bench_model::plan::Plan;
-use bench_model::results::{Conditions, REMEDIES, REMEDY, RunFolder, pretty};
+use bench_core::config::{Campaign, Server};
+use bench_core::diagnosis::{Cause, Remedied, Remedy, Standing, remedied};
+use bench_core::plan::Plan;
+use bench_core::results::{Conditions, REMEDIES, REMEDY, RunFolder, pretty};
+use bench_core::{Diagnosed, RemedyPlan, diagnosed, tried_remedy};
 use bench_system::interrupt::Interrupted;
 use bench_system::probe::host;
 

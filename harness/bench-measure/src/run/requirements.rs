@@ -4,13 +4,13 @@
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::subject::{Process, find_running};
-use bench_model::config::parts::{DUETS, PLACEMENT, STALL};
-use bench_model::config::{Campaign, RunningAt, Server};
-use bench_model::load::{Capability, LoadTool};
-use bench_model::plan::Plan;
-use bench_model::target::Target;
-use bench_model::transport::Transport;
-use bench_model::workload::{Expected, Traffic, Workload};
+use bench_core::config::parts::{DUETS, PLACEMENT, STALL};
+use bench_core::config::{Campaign, RunningAt, Server};
+use bench_core::load::{Capability, LoadTool};
+use bench_core::plan::Plan;
+use bench_core::target::Target;
+use bench_core::transport::Transport;
+use bench_core::workload::{Expected, Traffic, Workload};
 use bench_system::cgroup::{Cgroup, Size};
 use bench_system::probe::host;
 

@@ -6,14 +6,14 @@ use anyhow::{Context, Result, ensure};
 
 use super::most_connections;
 use super::stage::{Question, Stage};
-use bench_analysis::diagnosis::{Remedy, Standing};
-use bench_analysis::search::{Judged, Judgement, Missed, Replay, SearchPlan, Searched, read};
-use bench_analysis::{TriedRemedy, invalid_reason, tried_remedies};
-use bench_model::config::{Campaign, Placement, Search, Server};
-use bench_model::load::at;
-use bench_model::observation::{Observation, Sample};
-use bench_model::plan::{Plan, Trial};
-use bench_model::results::{REMEDIED, RunFolder, SEARCH, SEARCHES, pretty};
+use bench_core::config::{Campaign, Placement, Search, Server};
+use bench_core::diagnosis::{Remedy, Standing};
+use bench_core::load::at;
+use bench_core::observation::{Observation, Sample};
+use bench_core::plan::{Plan, Trial};
+use bench_core::results::{REMEDIED, RunFolder, SEARCH, SEARCHES, pretty};
+use bench_core::search::{Judged, Judgement, Missed, Replay, SearchPlan, Searched, read};
+use bench_core::{TriedRemedy, invalid_reason, tried_remedies};
 use bench_system::note;
 use bench_system::probe::host;
 

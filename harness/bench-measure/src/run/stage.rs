@@ -9,13 +9,13 @@ use anyhow::{Context, Result};
 use super::{Bench, Truths, begin_folder, opening};
 use crate::owned_process::remove_if_empty;
 use crate::subject::{self, Subject};
-use bench_model::config::Server;
-use bench_model::load::toolchain::Tools;
-use bench_model::observation::Observation;
-use bench_model::plan::{Plan, Trial};
-use bench_model::provenance::programs;
-use bench_model::results::{ENVIRONMENT, RunFolder, pretty};
-use bench_model::target::Target;
+use bench_core::config::Server;
+use bench_core::load::toolchain::Tools;
+use bench_core::observation::Observation;
+use bench_core::plan::{Plan, Trial};
+use bench_core::provenance::programs;
+use bench_core::results::{ENVIRONMENT, RunFolder, pretty};
+use bench_core::target::Target;
 use bench_system::interrupt::{Interrupt, Interrupted};
 
 /// A part of a run, begun or resumed.

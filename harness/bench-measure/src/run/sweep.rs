@@ -6,9 +6,9 @@ use anyhow::Result;
 
 use super::progress::{self, Progress};
 use super::stage::{Question, Stage};
-use bench_analysis::{Comparisons, Observed};
-use bench_model::observation::Observation;
-use bench_model::plan::{Plan, Trial};
+use bench_core::observation::Observation;
+use bench_core::plan::{Plan, Trial};
+use bench_core::{Comparisons, Observed};
 
 /// What of a plan's trials is needed.
 struct Sweep<'a> {

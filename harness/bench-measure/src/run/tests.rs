@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::*;
-use bench_model::load::LoadTool;
-use bench_model::load::toolchain::{Source, Tool};
+use bench_core::load::LoadTool;
+use bench_core::load::toolchain::{Source, Tool};
 use bench_system::interrupt::Interrupted;
 
 fn bombardier_alone() -> Tools {

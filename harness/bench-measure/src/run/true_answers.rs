@@ -7,10 +7,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use validator_state::{Ledger, SeededSpec, State};
 
-use bench_model::config::{Environment, Server, Version};
-use bench_model::plan::Plan;
-use bench_model::workload::requests::{DrawnRequest, Known, RequestSource};
-use bench_model::workload::{NewestCall, Workload};
+use bench_core::config::{Environment, Server, Version};
+use bench_core::plan::Plan;
+use bench_core::workload::requests::{DrawnRequest, Known, RequestSource};
+use bench_core::workload::{NewestCall, Workload};
 
 /// The true answers of a plan's workloads.
 #[derive(Debug)]

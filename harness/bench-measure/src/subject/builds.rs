@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::owned_process::describe;
-use bench_model::config::Server;
+use bench_core::config::Server;
 use bench_system::cargo::without_own_package;
 use bench_system::interrupt::check_ended_by_itself;
 

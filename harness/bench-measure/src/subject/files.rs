@@ -11,9 +11,9 @@ use tempfile::TempDir;
 use validator_state::{Ledger, SeededSpec};
 
 use crate::lock;
-use bench_model::config::{Environment, Placeholders, Server};
-use bench_model::transport::Transport;
-use bench_model::workload::Opening;
+use bench_core::config::{Environment, Placeholders, Server};
+use bench_core::transport::Transport;
+use bench_core::workload::Opening;
 
 /// Where ledgers are kept, from the working directory: what cargo builds is there, too.
 const LEDGERS: &str = "target/ledgers";

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use bench_model::config::Server;
-use bench_model::config::layouts::{Layouts, TARGET};
-use bench_model::plan::Plan;
+use bench_core::config::Server;
+use bench_core::config::layouts::{Layouts, TARGET};
+use bench_core::plan::Plan;
 
 /// The linker that cargo is given, relative to the repository's root.
 const LINKER: &str = "target/layouts/linker.sh";

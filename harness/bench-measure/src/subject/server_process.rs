@@ -9,8 +9,8 @@ use rustix::net::sockopt::socket_peercred;
 
 use crate::client::{connect, connect_tcp};
 use crate::owned_process::{Adopted, Owned, describe};
-use bench_model::target::Target;
-use bench_model::transport::Transport;
+use bench_core::target::Target;
+use bench_core::transport::Transport;
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::listening_process::listener_at;
 

@@ -9,9 +9,9 @@ use minijinja::{Value as Data, context};
 
 use super::format::{estimate, joined, thousands, writer};
 use super::templates::fill;
-use bench_analysis::answer::{Answer, AnswerRow, Topic, Value};
-use bench_model::figure::Figure;
-use bench_stats::Estimate;
+use bench_core::answer::{Answer, AnswerRow, Topic, Value};
+use bench_core::figure::Figure;
+use bench_core::stats::Estimate;
 use bench_system::readable_numbers::rounded;
 
 pub(super) use rows::{Question, of, questions};

@@ -3,12 +3,12 @@
 use super::super::Run;
 use super::super::format::{count, distinct, load};
 use super::super::verdicts::{compares_nothing, is_duet};
-use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
-use bench_analysis::{Mark, compares};
-use bench_model::figure::Figure;
-use bench_model::load::Level;
-use bench_model::plan::short_labels;
-use bench_stats::{Estimate, median};
+use bench_core::answer::{Answer, AnswerRow, Direct, Topic, Value};
+use bench_core::figure::Figure;
+use bench_core::load::Level;
+use bench_core::plan::short_labels;
+use bench_core::stats::{Estimate, median};
+use bench_core::{Mark, compares};
 
 /// What a run answers; none where it has no baseline, has a question of its own, or measured nothing that servers are
 /// compared by.

@@ -4,9 +4,9 @@ use minijinja::{Value, context};
 
 use super::super::format::{distinct, joined, spanned};
 use super::{bold, short_ratio};
-use bench_analysis::answer::{Answer, AnswerRow, Topic};
-use bench_analysis::grouped;
-use bench_model::figure::Figure;
+use bench_core::answer::{Answer, AnswerRow, Topic};
+use bench_core::figure::Figure;
+use bench_core::grouped;
 
 /// Each load at which CPU time was compared, with who saves how much; none where it was not.
 pub(super) fn loads(answer: &Answer) -> Vec<Value> {

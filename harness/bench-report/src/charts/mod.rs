@@ -22,7 +22,7 @@ pub(super) use resources::picture as resources;
 pub(super) use svg::{inline, svg};
 
 use super::format::{bytes, significant, time_us};
-use bench_stats::Estimate;
+use bench_core::stats::Estimate;
 
 /// What stands in a panel of which nothing was measured.
 const NOTHING: &str = "nothing was measured";

@@ -9,9 +9,9 @@ use super::Style;
 
 /// The servers' colours: after Okabe and Ito, distinguishable to most colour-blind readers, and dark enough for white
 /// paper. `servers.toml` gives a server its place.
-pub(crate) const COLOURS: [&str; bench_model::config::COLOURS] =
+pub(crate) const COLOURS: [&str; bench_core::config::COLOURS] =
     ["#0072b2", "#d55e00", "#008a65", "#6e6e6e", "#b8608f", "#a87400", "#2b8fc4"];
-const DARK_COLOURS: [&str; bench_model::config::COLOURS] =
+const DARK_COLOURS: [&str; bench_core::config::COLOURS] =
     ["#3f9be0", "#ff8c42", "#2bc196", "#a3a8ae", "#e39ac4", "#f0b432", "#9bd5f8"];
 
 /// Colours of what is no server, after Tol. None is a server's.

@@ -4,8 +4,8 @@ use super::super::Run;
 use super::super::format::load;
 use super::series::{legend, series};
 use super::{Axis, Chart, Mark, Panel, Picture, Point, Row, Series, Style, time_tick, trimmed};
-use bench_analysis::Cell;
-use bench_model::workload::Workload;
+use bench_core::Cell;
+use bench_core::workload::Workload;
 
 /// The probabilities that the axis names, and between which lines are drawn. Faster requests than the median spread so
 /// widely that they would take most of the height.

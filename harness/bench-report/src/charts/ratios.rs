@@ -6,10 +6,10 @@ use super::super::answer::{self, Question, questions};
 use super::super::format::{at, distinct, joined};
 use super::series::styles;
 use super::{Chart, Forest, Picture, Ratio, Ratios, Row, Style};
-use bench_model::config::Server;
-use bench_model::figure::{Better, Figure};
-use bench_model::plan::short_labels;
-use bench_stats::Estimate;
+use bench_core::config::Server;
+use bench_core::figure::{Better, Figure};
+use bench_core::plan::short_labels;
+use bench_core::stats::Estimate;
 
 /// The chart: a row of columns for each judged figure and load; none of a run without an answer.
 pub(crate) fn picture(run: &Run) -> Option<Picture> {

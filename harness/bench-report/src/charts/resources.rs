@@ -4,8 +4,8 @@ use super::super::Run;
 use super::super::format::{at, thousands};
 use super::series::{SeriesOf, legend, series};
 use super::{Axis, Chart, Key, Panel, Picture, Plot, Row, Series, short};
-use bench_analysis::{Cell, Moment};
-use bench_model::workload::Workload;
+use bench_core::workload::Workload;
+use bench_core::{Cell, Moment};
 
 /// About as many marks on a line; more would hide it.
 const MARKS: usize = 4;

@@ -5,7 +5,7 @@ use super::super::Run;
 use super::super::format::thousands;
 use super::series::{legend, style};
 use super::{Axis, Chart, Mark, NOTHING, Panel, Point as Drawn, Row, Series, time_tick};
-use bench_analysis::search::{Point, Searches};
+use bench_core::search::{Point, Searches};
 
 /// The chart; `None` where nothing was searched or no trial has a latency.
 pub(crate) fn chart(run: &Run) -> Option<Chart> {

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use super::super::Run;
 use super::super::format::known;
 use super::{COLOURS, Key, Mark, Style};
-use bench_analysis::Cell;
-use bench_model::config::Server;
-use bench_model::load::{Capability, LoadTool};
-use bench_model::plan::Plan;
+use bench_core::Cell;
+use bench_core::config::Server;
+use bench_core::load::{Capability, LoadTool};
+use bench_core::plan::Plan;
 
 /// One series.
 pub(super) struct SeriesOf<'a> {
@@ -106,7 +106,7 @@ impl SeriesOf<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench_model::config::ConfigDir;
+    use bench_core::config::ConfigDir;
 
     fn with(servers: &[(&str, Option<u8>)]) -> Vec<(usize, usize)> {
         let dir = ConfigDir::of_repository();

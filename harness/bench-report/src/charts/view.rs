@@ -10,10 +10,10 @@ use super::{
     Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Point, Ratio, Ratios, Row, Series, Style,
     short, time_tick,
 };
-use bench_analysis::views::{self, Shown};
-use bench_model::config::Along;
-use bench_model::figure::{Figure, Unit};
-use bench_stats::Estimate;
+use bench_core::config::Along;
+use bench_core::figure::{Figure, Unit};
+use bench_core::stats::Estimate;
+use bench_core::views::{self, Shown};
 
 /// The widths of a measured line and of what arithmetic allows, in pixels.
 const WIDTHS: (f64, f64) = (2.0, 1.0);

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::Run;
 use super::charts::{self, Drawn};
-use bench_model::results::{RunFolder, unpack_stages};
+use bench_core::results::{RunFolder, unpack_stages};
 use sections::{Part, Section, Tab};
 
 /// The page's file in a run's folder.

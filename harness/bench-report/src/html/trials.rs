@@ -5,10 +5,10 @@ use minijinja::context;
 
 use super::super::Run;
 use super::super::format::{dash, load, significant, thousands, time_us};
-use bench_analysis::invalid_reason;
-use bench_model::figure::Figure;
-use bench_model::observation::Observation;
-use bench_model::results::{Conditions, RunFolder};
+use bench_core::figure::Figure;
+use bench_core::invalid_reason;
+use bench_core::observation::Observation;
+use bench_core::results::{Conditions, RunFolder};
 
 /// One trial, as the page's template has it.
 struct Row {

@@ -1,6 +1,6 @@
 use super::*;
-use bench_analysis::moves::{AcceptedMove, Compared, Rules, judge};
-use bench_analysis::{Finding, Verdict};
+use bench_core::moves::{AcceptedMove, Compared, Rules, judge};
+use bench_core::{Finding, Verdict};
 
 const MARGIN: Percent = Percent(0.03);
 const BASE: &str = "0123456789abcdef0123456789abcdef01234567";

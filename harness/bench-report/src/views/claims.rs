@@ -3,8 +3,8 @@
 use super::points::{axis, points, words};
 use crate::Run;
 use crate::columns::Columns;
-use bench_analysis::views::Shown;
-use bench_model::config::Planted;
+use bench_core::config::Planted;
+use bench_core::views::Shown;
 
 /// Comparisons whose truth is the same.
 #[derive(Default)]

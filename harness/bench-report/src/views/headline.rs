@@ -6,9 +6,9 @@ use super::claims;
 use super::points::{self, NO_INTERVAL, OVER, at, axis, in_words, line, points, signed, term, words};
 use crate::Run;
 use crate::format::{bullets, capitalised, count, estimate, known, percent, ratio, sections, writer};
-use bench_analysis::views::{Panel, Point, Series, Shown, shares};
-use bench_model::figure::Figure;
-use bench_stats::Estimate;
+use bench_core::figure::Figure;
+use bench_core::stats::Estimate;
+use bench_core::views::{Panel, Point, Series, Shown, shares};
 use bench_system::readable_numbers::counted;
 
 /// Lines of a headline that one view has at most: what is more stands in its table.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::Run;
 use crate::format::{bytes, list, significant, writer};
-use bench_analysis::views::{Panel, Point, Series, Shown};
-use bench_model::config::{Along, words_of};
-use bench_model::figure::{Figure, Unit};
-use bench_stats::Estimate;
+use bench_core::config::{Along, words_of};
+use bench_core::figure::{Figure, Unit};
+use bench_core::stats::Estimate;
+use bench_core::views::{Panel, Point, Series, Shown};
 
 /// How an estimate without an interval ends.
 pub const NO_INTERVAL: &str = " [no interval]";

@@ -1,6 +1,6 @@
 //! Searches along connections, one curve at a time: what is found on it.
 
-use bench_analysis::search::{Bisection, Ending, Found, Judgement, Search, Tested, bad_to_fail, grid};
+use bench_core::search::{Bisection, Ending, Found, Judgement, Search, Tested, bad_to_fail, grid};
 
 use crate::{Draw, judgement, run, scale};
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use bench_analysis::search::{Judgement, NextTrial, Schedule};
+use bench_core::search::{Judgement, NextTrial, Schedule};
 
 use crate::{Draw, connections, judgement, rate};
 

@@ -14,11 +14,11 @@ mod rate;
 mod rfc;
 mod simulations;
 
-use bench_analysis::search::{Found, Judgement, Load, Search, SearchPlan};
-use bench_model::config::{Campaign, ConfigDir};
-use bench_model::observation::{Observation, Outcome, Sample};
-use bench_model::plan::{Plan, Trial};
-use bench_model::results::{RunFolder, SEARCH, SEARCHES, pretty};
+use bench_core::config::{Campaign, ConfigDir};
+use bench_core::observation::{Observation, Outcome, Sample};
+use bench_core::plan::{Plan, Trial};
+use bench_core::results::{RunFolder, SEARCH, SEARCHES, pretty};
+use bench_core::search::{Found, Judgement, Load, Search, SearchPlan};
 use bench_system::probe::other_processes::ForeignCpu;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

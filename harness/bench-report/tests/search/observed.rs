@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use bench_analysis::search::{Ending, Judgement, Missed, SearchPlan, Searched, Searches, summarize};
-use bench_model::config::{Campaign, ConfigDir};
-use bench_model::load::records::{HELD, TOOL_LATE};
-use bench_model::load::{Latency, OpenWindow};
-use bench_model::observation::{Observation, Outcome, Sample};
+use bench_core::config::{Campaign, ConfigDir};
+use bench_core::load::records::{HELD, TOOL_LATE};
+use bench_core::load::{Latency, OpenWindow};
+use bench_core::observation::{Observation, Outcome, Sample};
+use bench_core::search::{Ending, Judgement, Missed, SearchPlan, Searched, Searches, summarize};
 use bench_system::probe::process_usage::CpuTime;
 use serde_json::json;
 

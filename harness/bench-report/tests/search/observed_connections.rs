@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bench_analysis::faults::{Kind, Purpose, faults};
-use bench_analysis::search::{
-    Ending, Judge, Judgement, SearchPlan, Searched, Searches, failing_at, summarize,
-};
-use bench_model::config::{Campaign, ConfigDir, Percent, Search};
-use bench_model::observation::{Connecting, Observation, Outcome, Sample};
-use bench_model::plan::Trial;
+use bench_core::config::{Campaign, ConfigDir, Percent, Search};
+use bench_core::faults::{Kind, Purpose, faults};
+use bench_core::observation::{Connecting, Observation, Outcome, Sample};
+use bench_core::plan::Trial;
+use bench_core::search::{Ending, Judge, Judgement, SearchPlan, Searched, Searches, failing_at, summarize};
 
 use crate::samples::sample;
 use crate::{disturbed as next_to_a_busy_process, endings, observation, observe, reported};

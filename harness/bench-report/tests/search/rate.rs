@@ -1,6 +1,6 @@
 //! Searches along a rate, one server at a time: what is found on it.
 
-use bench_analysis::search::{Ending, Found, Goal, Judgement, Load, Mlr, Rules, Search, grid};
+use bench_core::search::{Ending, Found, Goal, Judgement, Load, Mlr, Rules, Search, grid};
 
 use crate::{Draw, connections, judgement, run, scale};
 

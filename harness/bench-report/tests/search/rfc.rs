@@ -1,7 +1,7 @@
 //! The example search of RFC 9971 (its appendix "Example Search"): one load of a million frames a second, four goals,
 //! six points in time, with the results that it works out by hand.
 
-use bench_analysis::search::{Class, Goal, Tried};
+use bench_core::search::{Class, Goal, Tried};
 
 use Class::{Lower, Undecided, Upper};
 

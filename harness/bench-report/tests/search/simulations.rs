@@ -2,7 +2,7 @@
 //! passes once passes always. `cargo test --package bench-report --test search -- --nocapture table` prints the tables
 //! that docs/METHODOLOGY.md quotes.
 
-use bench_analysis::search::{Ending, Found, Goal, Judgement, Load, Mlr, Rules, Search, bad_to_fail, grid};
+use bench_core::search::{Ending, Found, Goal, Judgement, Load, Mlr, Rules, Search, bad_to_fail, grid};
 
 use crate::{Draw, connections, judgement, rate};
 
@@ -216,7 +216,7 @@ fn a_search_along_connections_always_ends_within_its_bound() {
             _ => judgement(draw.uniform() >= chance),
         });
         let left_out: Vec<u32> = found.not_reached.iter().map(|load| load.at).collect();
-        let is_end = |end: &bench_analysis::search::Tested| left_out.contains(&end.at);
+        let is_end = |end: &bench_core::search::Tested| left_out.contains(&end.at);
         assert!(![found.holds, found.fails].iter().flatten().any(is_end), "{found:?}");
         assert!(not_held > 0.0 || left_out.is_empty());
         if found.ending == Ending::NotReached {

@@ -1,7 +1,7 @@
 //! Samples for tests that need no server.
 
-use bench_model::load::{Latency, LoadSample};
-use bench_model::observation::Sample;
+use bench_core::load::{Latency, LoadSample};
+use bench_core::observation::Sample;
 use bench_system::probe::process_usage::CpuTime;
 
 /// A window of one second in which a server answered `rate` requests for `cpu_us` each.

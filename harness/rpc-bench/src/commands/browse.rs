@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
-use bench_model::results::{REPORT, RunFolder};
+use bench_core::results::{REPORT, RunFolder};
 use bench_report::html;
 use bench_system::probe::host::on_path;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use bench_model::results::RunFolder;
+use bench_core::results::RunFolder;
 use bench_report::Run;
 
 /// Whether every planned cell was measured with a true answer, every bound holds, and the report shows every server. A
@@ -19,7 +19,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
         if cell.completed > 0 {
             continue;
         }
-        let at = format!("{} {}", run.cell_name(cell), bench_model::load::at(&cell.workload, cell.level));
+        let at = format!("{} {}", run.cell_name(cell), bench_core::load::at(&cell.workload, cell.level));
         match cell.all_invalid() {
             // Its answers were verified like all others; whether the machine was quiet is no matter of what works.
             Some(lost) => bench_system::say!("WARNING: {at}: every trial is invalid ({})", lost.words()),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bench_analysis::two_runs::{Both, between};
-use bench_model::results::RunFolder;
+use bench_core::results::RunFolder;
+use bench_core::two_runs::{Both, between};
 use bench_report::{all_runs, compare};
 
 /// Which runs.

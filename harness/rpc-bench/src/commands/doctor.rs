@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::Result;
-use bench_model::config::ConfigDir;
-use bench_model::load::LoadTool;
-use bench_model::load::toolchain::Tool;
+use bench_core::config::ConfigDir;
+use bench_core::load::LoadTool;
+use bench_core::load::toolchain::Tool;
 use bench_system::probe::host::{self, Host, HostActivity, MUCH_STEAL};
 use bench_system::probe::other_processes::{ForeignCpu, MUCH_FOREIGN, Reading};
 use bench_system::readable_numbers::percent;

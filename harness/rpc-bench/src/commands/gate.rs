@@ -4,7 +4,7 @@ mod commit;
 
 use std::path::PathBuf;
 
-use bench_model::config::Percent;
+use bench_core::config::Percent;
 
 pub use commit::against_commit;
 

@@ -23,7 +23,7 @@ use std::io::{ErrorKind, Write, stdout};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use bench_model::results::{Lock, REPORT, RunFolder};
+use bench_core::results::{Lock, REPORT, RunFolder};
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host;
 

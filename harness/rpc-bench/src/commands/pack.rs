@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bench_model::results::RunFolder;
+use bench_core::results::RunFolder;
 
 /// Packs each run.
 pub fn pack(runs: &[PathBuf]) -> Result<bool> {

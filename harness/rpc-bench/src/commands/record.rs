@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use bench_core::headers::{Access, Headers};
+use bench_core::target::Target;
 use bench_measure::client::{Answer, Connection};
-use bench_model::headers::{Access, Headers};
-use bench_model::target::Target;
 use bench_system::foreign_text::shown;
 use bench_system::interrupt::Interrupt;
 use bench_system::readable_numbers::counted;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use bench_model::results::RunFolder;
+use bench_core::results::RunFolder;
 use bench_report::export::{Format, export};
 use bench_report::{Run, headline_in};
 

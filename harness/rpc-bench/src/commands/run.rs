@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use bench_core::config::{ConfigDir, Instead, built};
+use bench_core::load::LoadTool;
+use bench_core::load::toolchain::{Tool, Tools};
+use bench_core::plan::Plan;
+use bench_core::provenance::check_unchanged;
+use bench_core::results::{Lock, RunFolder};
 use bench_measure::run;
 use bench_measure::watch;
-use bench_model::config::{ConfigDir, Instead, built};
-use bench_model::load::LoadTool;
-use bench_model::load::toolchain::{Tool, Tools};
-use bench_model::plan::Plan;
-use bench_model::provenance::check_unchanged;
-use bench_model::results::{Lock, RunFolder};
 use bench_system::interrupt::{Interrupt, Interrupted};
 
 use super::{CommandLine, locked, prepare, quoted, resumed, say_found};
@@ -245,8 +245,8 @@ pub(super) fn check_as_begun(folder: &RunFolder, tools: &Tools) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use bench_model::load::Level;
-    use bench_model::load::toolchain::Source;
+    use bench_core::load::Level;
+    use bench_core::load::toolchain::Source;
 
     use super::*;
 

@@ -4,11 +4,11 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use bench_core::config::{ConfigDir, Environment, Server, Tuning};
+use bench_core::load::{Load, LoadTool};
+use bench_core::target::Target;
+use bench_core::workload::Workload;
 use bench_measure::subject::{self, Files};
-use bench_model::config::{ConfigDir, Environment, Server, Tuning};
-use bench_model::load::{Load, LoadTool};
-use bench_model::target::Target;
-use bench_model::workload::Workload;
 use bench_report::shell;
 use bench_system::probe::host;
 use validator_state::SeededSpec;

@@ -1,9 +1,9 @@
 //! `rpc-bench tools`: find or build the load tools, and print their versions.
 
 use anyhow::Result;
-use bench_model::config::ConfigDir;
-use bench_model::load::LoadTool;
-use bench_model::load::toolchain::Tool;
+use bench_core::config::ConfigDir;
+use bench_core::load::LoadTool;
+use bench_core::load::toolchain::Tool;
 
 /// Which tools.
 #[derive(clap::Args)]

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
+use bench_core::config::{ConfigDir, Percent, RunningAt};
+use bench_core::headers::{Access, Headers};
 use bench_measure::run::one_call::{self, OneCall};
-use bench_model::config::{ConfigDir, Percent, RunningAt};
-use bench_model::headers::{Access, Headers};
 use serde_json::Value;
 
 use super::run::{Wanted, measure};

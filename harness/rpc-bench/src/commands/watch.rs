@@ -7,9 +7,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use bench_core::config::{ConfigDir, Placement};
 use bench_measure::client::agent;
 use bench_measure::owned_process::{Output, Owned, describe};
-use bench_model::config::{ConfigDir, Placement};
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host::on_path;
 use bench_system::text_files::{read, write};

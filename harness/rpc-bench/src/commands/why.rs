@@ -1,9 +1,9 @@
 //! `rpc-bench why`: the instructions of one request by function, of two servers side by side.
 
 use anyhow::{Context, Result, ensure};
+use bench_core::config::{ConfigDir, Environment};
 use bench_measure::run::instructions::{Counter, is_possible};
 use bench_measure::subject;
-use bench_model::config::{ConfigDir, Environment};
 use bench_report::instructions::side_by_side;
 use bench_system::probe::callgrind::INSTALL;
 

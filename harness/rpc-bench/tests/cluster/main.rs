@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use self::slurm::{Cluster, HOSTS};
-use bench_model::config::ConfigDir;
+use bench_core::config::ConfigDir;
 
 /// A closed loop against a server that answers at once, so that what hosts can send is the limit.
 const LIMITED: &str = "why = \"a test\"\nservers = [\"control\"]\nworkloads = [\"getBalance\"]\nconnections = \

@@ -1,6 +1,6 @@
 //! Planted faults: each is named by the report of a real run, and nothing else is.
 
-use bench_analysis::diagnosis::CauseKind;
+use bench_core::diagnosis::CauseKind;
 use serde_json::Value;
 
 use crate::bench::{self, Bench, listen_queues_in_turn, stderr};

@@ -37,7 +37,9 @@ fn a_planted_difference_is_seen_at_a_rate_and_none_of_a_server_with_itself() {
     let ratio = |server: &str| {
         let is_it = |pair: &&Value| pair["server"] == server && pair["rate"] == RATE;
         let pairs = summary["comparisons"].as_array().unwrap();
-        pairs.iter().find(is_it).unwrap()["findings"]["cpu_us_per_request"]["ratio"]["value"].as_f64().unwrap()
+        pairs.iter().find(is_it).unwrap()["findings"]["cpu_us_per_request"]["ratio"]["value"]
+            .as_f64()
+            .unwrap()
     };
     let (slow, same) = (ratio("slow"), ratio("same"));
     assert!(slow > 1.3 && (1.0 / 1.3..1.3).contains(&same), "{slow} and {same}: {report}");

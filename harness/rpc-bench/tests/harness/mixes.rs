@@ -3,9 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
+use bench_core::config::ConfigDir;
+use bench_core::target::Target;
 use bench_measure::client::Connection;
-use bench_model::config::ConfigDir;
-use bench_model::target::Target;
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
 

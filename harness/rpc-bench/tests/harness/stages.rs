@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use bench_model::load::LoadTool;
-use bench_model::load::toolchain::Tool;
+use bench_core::load::LoadTool;
+use bench_core::load::toolchain::Tool;
 
 use crate::bench::{Bench, program, stderr};
 

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use bench_model::load::Load;
-use bench_model::load::records::{self, kept};
+use bench_core::load::Load;
+use bench_core::load::records::{self, kept};
 use serde_json::Value;
 
 use crate::bench::{Bench, ended, stderr};

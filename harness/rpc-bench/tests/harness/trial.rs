@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bench_model::load::LoadTool;
+use bench_core::load::LoadTool;
 use serde_json::Value;
 
 use crate::bench::Bench;

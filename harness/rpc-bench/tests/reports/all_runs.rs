@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use bench_model::results::{RunFolder, pretty};
+use bench_core::results::{RunFolder, pretty};
 use serde_json::Value;
 
 use crate::kept::newest;

@@ -1,8 +1,8 @@
 //! The first screen of a report: few sentences, all short, and one table that says what the run
 //! measured.
 
-use bench_model::figure::Figure;
-use bench_model::results::RunFolder;
+use bench_core::figure::Figure;
+use bench_core::results::RunFolder;
 
 use crate::kept::newest;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use crate::observed::{self, Reported, observe, two_servers};
 use crate::samples::sample;
-use bench_analysis::{Cell, Summary, summarize};
-use bench_model::config::Campaign;
-use bench_model::observation::Sample;
-use bench_model::plan::Plan;
-use bench_model::plan::Trial;
+use bench_core::config::Campaign;
+use bench_core::observation::Sample;
+use bench_core::plan::Plan;
+use bench_core::plan::Trial;
+use bench_core::{Cell, Summary, summarize};
 
 use bench_system::probe::resources::ResourceSample;
 

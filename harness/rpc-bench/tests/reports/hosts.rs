@@ -1,10 +1,10 @@
 //! Several load hosts on synthetic samples: which cells they limit.
 
-use bench_analysis::Mark;
-use bench_model::config::{Campaign, ConfigDir, Pool};
-use bench_model::figure::Figure;
-use bench_model::load::sample_details::HostShare;
-use bench_model::plan::Plan;
+use bench_core::Mark;
+use bench_core::config::{Campaign, ConfigDir, Pool};
+use bench_core::figure::Figure;
+use bench_core::load::sample_details::HostShare;
+use bench_core::plan::Plan;
 
 use crate::observed::{self, Reported, observe_planned};
 use crate::samples::sample;

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bench_model::results::{RunFolder, SUMMARY, kept};
+use bench_core::results::{RunFolder, SUMMARY, kept};
 
 use crate::{on_all_processors, schema};
-use bench_model::config::ConfigDir;
+use bench_core::config::ConfigDir;
 
 /// The newest kept run of a campaign. A reader's own runs are none: what they say is not known here.
 pub fn newest(campaign: &str) -> Option<PathBuf> {

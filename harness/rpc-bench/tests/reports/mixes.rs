@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bench_model::config::ConfigDir;
-use bench_model::workload::Workload;
-use bench_model::workload::requests::DrawnRequest;
+use bench_core::config::ConfigDir;
+use bench_core::workload::Workload;
+use bench_core::workload::requests::DrawnRequest;
 use serde_json::Value;
 use validator_state::{Ledger, Pubkey, SeededSpec, State};
 

@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use bench_core::config::{Campaign, ConfigDir, Instead};
+use bench_core::load::{Latency, OpenWindow};
+use bench_core::observation::{Observation, Outcome, Sample};
+use bench_core::plan::{self, Plan, Trial};
+use bench_core::results::{RunFolder, pretty};
 use bench_measure::run::resolve;
-use bench_model::config::{Campaign, ConfigDir, Instead};
-use bench_model::load::{Latency, OpenWindow};
-use bench_model::observation::{Observation, Outcome, Sample};
-use bench_model::plan::{self, Plan, Trial};
-use bench_model::results::{RunFolder, pretty};
 use bench_report::Run;
 
 use crate::samples::conditions;

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use bench_analysis::views::{Point, Shown};
-use bench_analysis::{Comparison, Mark, Summary, summarize};
-use bench_model::config::{Campaign, ConfigDir, Open};
-use bench_model::figure::Figure;
-use bench_model::load::{Bin, LoadTool};
-use bench_model::observation::{Checked, Connecting, Sample};
-use bench_model::plan::Plan;
-use bench_model::plan::{self, Trial};
-use bench_model::results::SUMMARY;
+use bench_core::config::{Campaign, ConfigDir, Open};
+use bench_core::figure::Figure;
+use bench_core::load::{Bin, LoadTool};
+use bench_core::observation::{Checked, Connecting, Sample};
+use bench_core::plan::Plan;
+use bench_core::plan::{self, Trial};
+use bench_core::results::SUMMARY;
+use bench_core::views::{Point, Shown};
+use bench_core::{Comparison, Mark, Summary, summarize};
 
 use crate::observed::{self, Reported, all, completed, observation, observe, two_servers};
 use crate::samples::sample;

@@ -1,9 +1,9 @@
 //! What stands first in the report of a campaign of a user's own, which names no headline, or a ceiling of its own, or
 //! compares nothing.
 
-use bench_analysis::Verdict;
-use bench_model::figure::Figure;
-use bench_model::plan::Plan;
+use bench_core::Verdict;
+use bench_core::figure::Figure;
+use bench_core::plan::Plan;
 use bench_report::headline;
 use bench_system::probe::other_processes::ForeignCpu;
 

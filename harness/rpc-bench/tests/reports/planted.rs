@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use bench_model::results::RunFolder;
+use bench_core::results::RunFolder;
 use serde_json::{Value, json};
 
 use crate::kept::newest;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use bench_model::workload::schema::Schema;
+use bench_core::workload::schema::Schema;
 use serde_json::{Value, json};
 
 /// The schema of `summary.json`.

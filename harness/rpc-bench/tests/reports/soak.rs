@@ -1,10 +1,10 @@
 //! A soak on synthetic samples: what is soaked, and what the report says of it.
 
+use bench_core::config::{ConfigDir, Instead};
+use bench_core::load::{Bin, LoadTool};
+use bench_core::observation::{Observation, Sample};
+use bench_core::plan::{Plan, trials_at};
 use bench_measure::run::resolve;
-use bench_model::config::{ConfigDir, Instead};
-use bench_model::load::{Bin, LoadTool};
-use bench_model::observation::{Observation, Sample};
-use bench_model::plan::{Plan, trials_at};
 use bench_system::probe::other_processes::ForeignCpu;
 use bench_system::probe::resources::ResourceSample;
 

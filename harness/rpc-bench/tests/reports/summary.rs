@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::observed::{completed, observation, two_servers};
 use crate::samples::sample;
-use bench_analysis::block_counts::planned_block_counts;
-use bench_analysis::{Comparison, Comparisons, Finding, Lost, Mark, Observed, Summary, Verdict, summarize};
-use bench_model::config::{Campaign, ConfigDir, PassRule, Placement};
-use bench_model::figure::Figure;
-use bench_model::observation::{Observation, Outcome};
-use bench_model::plan::{self, Trial};
-use bench_stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
+use bench_core::block_counts::planned_block_counts;
+use bench_core::config::{Campaign, ConfigDir, PassRule, Placement};
+use bench_core::figure::Figure;
+use bench_core::observation::{Observation, Outcome};
+use bench_core::plan::{self, Trial};
+use bench_core::stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
+use bench_core::{Comparison, Comparisons, Finding, Lost, Mark, Observed, Summary, Verdict, summarize};
 use bench_system::probe::other_processes::ForeignCpu;
 
 fn campaign(blocks: u32) -> Campaign {

@@ -9,14 +9,14 @@ use std::sync::LazyLock;
 
 use crate::observed::{self, observation, two_servers};
 use crate::samples::{self, sample};
-use bench_analysis::two_runs::{Between, Both, Change, Measured, between};
-use bench_model::config::{Campaign, Environment, Placement, Tuning};
-use bench_model::observation::Outcome;
+use bench_core::config::{Campaign, Environment, Placement, Tuning};
+use bench_core::observation::Outcome;
+use bench_core::two_runs::{Between, Both, Change, Measured, between};
 
-use bench_model::plan::Plan;
-use bench_model::results::{Conditions, RunFolder, pretty};
-use bench_model::transport::Transport;
-use bench_model::workload::Traffic;
+use bench_core::plan::Plan;
+use bench_core::results::{Conditions, RunFolder, pretty};
+use bench_core::transport::Transport;
+use bench_core::workload::Traffic;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 

@@ -1,11 +1,11 @@
 //! The first screen of a run with duets at a rate: what is saved at that rate comes first, what at saturation second, and
 //! each figure has the load at which it was measured.
 
+use bench_core::config::{ConfigDir, Instead};
+use bench_core::observation::{Observation, Sample};
+use bench_core::plan::{self, Plan, Trial};
+use bench_core::results::RunFolder;
 use bench_measure::run;
-use bench_model::config::{ConfigDir, Instead};
-use bench_model::observation::{Observation, Sample};
-use bench_model::plan::{self, Plan, Trial};
-use bench_model::results::RunFolder;
 
 use crate::observed::{self, observe_planned};
 use crate::samples::{conditions, sample};

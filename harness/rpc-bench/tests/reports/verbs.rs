@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::kept::newest;
-use bench_model::results::REPORT;
+use bench_core::results::REPORT;
 
 /// A folder of runs with one packed run.
 fn one_run() -> tempfile::TempDir {

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use bench_model::load::Latency;
-use bench_model::observation::Sample;
-use bench_model::plan::{Plan, Trial};
+use bench_core::load::Latency;
+use bench_core::observation::Sample;
+use bench_core::plan::{Plan, Trial};
 use serde_json::Value;
 
 use crate::observed::{Reported, observe_planned, resolved};

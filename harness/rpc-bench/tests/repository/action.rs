@@ -9,9 +9,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bench_model::config::ConfigDir;
-use bench_model::load::LoadTool;
-use bench_model::load::toolchain::Tool;
+use bench_core::config::ConfigDir;
+use bench_core::load::LoadTool;
+use bench_core::load::toolchain::Tool;
 use serde_json::Value;
 
 use crate::{git, root};

@@ -9,11 +9,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bench_model::figure::Figure;
-use bench_model::observation::Outcome;
-use bench_model::results::{RunFolder, kept, unpack_stages};
+use bench_core::figure::Figure;
+use bench_core::observation::Outcome;
+use bench_core::results::{RunFolder, kept, unpack_stages};
+use bench_core::stats::Estimate;
 use bench_report::{Run, html};
-use bench_stats::Estimate;
 use serde_json::{Value, json};
 
 /// Campaigns whose newest kept run is read.

@@ -8,9 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use bench_core::config::ConfigDir;
+use bench_core::target::Target;
 use bench_measure::client;
-use bench_model::config::ConfigDir;
-use bench_model::target::Target;
 use serde_json::Value;
 
 use crate::root;

@@ -114,7 +114,7 @@ impl Clone {
 fn a_change_that_touches_no_server_is_silent_and_one_that_does_is_named() {
     let Some(clone) = Clone::new() else { return };
     for (file, text) in
-        [("README.md", "\nA sentence.\n"), ("harness/bench-model/src/plan.rs", "\n// Of the harness.\n")]
+        [("README.md", "\nA sentence.\n"), ("harness/bench-core/src/plan.rs", "\n// Of the harness.\n")]
     {
         clone.append(file, text);
         let before = clone.commit();

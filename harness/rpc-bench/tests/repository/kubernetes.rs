@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use bench_model::config::ConfigDir;
+use bench_core::config::ConfigDir;
 
 /// Versions of the API against which the manifests are validated: the oldest that is still maintained, and the newest.
 const API_VERSIONS: [&str; 2] = ["1.34.0", "1.37.0"];

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use bench_model::results::{RunFolder, kept};
+use bench_core::results::{RunFolder, kept};
 use bench_report::pages::{self, Sources};
 
 use crate::root;

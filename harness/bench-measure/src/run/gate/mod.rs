@@ -11,12 +11,12 @@ use self::checkout::Checkout;
 use super::instructions::Counter;
 use super::resolved;
 use crate::subject::{self, layouts::build_in};
-use bench_model::config::layouts::{self, Layouts, can_be_drawn};
-use bench_model::config::{Campaign, ConfigDir, Percent, Server};
-use bench_model::plan::Plan;
-use bench_model::provenance::sources;
-use bench_model::results::RunFolder;
-use bench_model::workload::Workload;
+use bench_core::config::layouts::{self, Layouts, can_be_drawn};
+use bench_core::config::{Campaign, ConfigDir, Percent, Server};
+use bench_core::plan::Plan;
+use bench_core::provenance::sources;
+use bench_core::results::RunFolder;
+use bench_core::workload::Workload;
 use bench_system::interrupt::Interrupt;
 use bench_system::repository::sha256_of_file;
 

@@ -16,10 +16,10 @@ use super::shared::{
 };
 use super::shared::{of_rank, own_sha256, unix_us};
 use crate::run::trial::tool::{Order, Prepared, Runner};
-use bench_model::config::Placement;
-use bench_model::load::load_tool::Bodies;
-use bench_model::load::toolchain::{Tool, Tools};
-use bench_model::results::{RunFolder, pretty};
+use bench_core::config::Placement;
+use bench_core::load::load_tool::Bodies;
+use bench_core::load::toolchain::{Tool, Tools};
+use bench_core::results::{RunFolder, pretty};
 use bench_system::interrupt::{Interrupt, recorded};
 use bench_system::probe::host::{self, Host};
 
@@ -276,11 +276,11 @@ mod tests {
             what: String::new(),
             written_at: String::new(),
             harness_sha256: String::new(),
-            tool: bench_model::load::LoadTool::Vegeta,
+            tool: bench_core::load::LoadTool::Vegeta,
             tool_sha256: String::new(),
             pins: PathBuf::new(),
             url: String::new(),
-            load: bench_model::load::Load { duration_ms, ..Default::default() },
+            load: bench_core::load::Load { duration_ms, ..Default::default() },
             body: None,
             hosts: 1,
             names: Vec::new(),

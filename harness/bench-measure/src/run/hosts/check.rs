@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
 
-use bench_model::config::parts::{BACKGROUND, DUETS, HOLD, NETWORK, PLACEMENT, STAGES};
-use bench_model::config::{Campaign, Pool};
-use bench_model::plan::Plan;
-use bench_model::workload::Workload;
+use bench_core::config::parts::{BACKGROUND, DUETS, HOLD, NETWORK, PLACEMENT, STAGES};
+use bench_core::config::{Campaign, Pool};
+use bench_core::plan::Plan;
+use bench_core::workload::Workload;
 use bench_system::probe::host::on_path;
 
 /// Whether a campaign's loads can be divided among the hosts of a pool.

@@ -10,10 +10,10 @@ use anyhow::{Context, Result, ensure};
 use hdrhistogram::Histogram;
 
 use super::shared::{Clock, HostResult, Measured};
-use bench_model::config::Pool;
-use bench_model::load::records::{self, Record, histogram};
-use bench_model::load::sample_details::{Connects, Details, HostShare};
-use bench_model::load::{Latency, Load, LoadSample};
+use bench_core::config::Pool;
+use bench_core::load::records::{self, Record, histogram};
+use bench_core::load::sample_details::{Connects, Details, HostShare};
+use bench_core::load::{Latency, Load, LoadSample};
 use bench_system::probe::host::Host;
 
 /// Points of a merged quantile function in each halving of the distance to 1.

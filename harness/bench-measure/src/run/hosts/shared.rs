@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use bench_model::load::{Load, LoadSample, LoadTool};
+use bench_core::load::{Load, LoadSample, LoadTool};
 use bench_system::probe::host::Host;
 use bench_system::probe::process_usage::CpuTime;
 use bench_system::repository;

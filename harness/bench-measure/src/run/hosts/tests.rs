@@ -9,9 +9,9 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::merge::{merged, started_apart};
 use super::shared::{Clock, Done, HostResult, Measured};
 use super::telling;
-use bench_model::config::Pool;
-use bench_model::load::records::{Record, sample};
-use bench_model::load::{Latency, Load, LoadSample};
+use bench_core::config::Pool;
+use bench_core::load::records::{Record, sample};
+use bench_core::load::{Latency, Load, LoadSample};
 use bench_system::probe::host::Host;
 use bench_system::probe::process_usage::CpuTime;
 

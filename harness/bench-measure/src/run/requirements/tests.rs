@@ -1,7 +1,7 @@
 use std::net::TcpListener;
 
 use super::*;
-use bench_model::config::{ConfigDir, Holds, Overrides, Placement};
+use bench_core::config::{ConfigDir, Holds, Overrides, Placement};
 
 fn shipped() -> ConfigDir {
     ConfigDir::of_repository()

@@ -18,10 +18,10 @@ use super::tool::{Order, Ran};
 use super::{Bench, Draw};
 use crate::run::ended::Ended;
 use crate::subject::{Process, Subject};
-use bench_model::config::{Background, Stages, Stall};
-use bench_model::load::{Load, LoadSample};
-use bench_model::plan::Trial;
-use bench_model::target::Target;
+use bench_core::config::{Background, Stages, Stall};
+use bench_core::load::{Load, LoadSample};
+use bench_core::plan::Trial;
+use bench_core::target::Target;
 
 /// The loads of a window, ready to be put on.
 pub(super) struct ReadyWindow {
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
     use crate::owned_process::{Output, Owned};
-    use bench_model::config::Placement;
+    use bench_core::config::Placement;
 
     #[test]
     fn no_stop_lasts_beyond_the_window() {

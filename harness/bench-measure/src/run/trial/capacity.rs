@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::Seen;
 use crate::client::{Connection, MOST_BYTES};
-use bench_model::observation::Capacity;
-use bench_model::target::Target;
-use bench_model::transport::Transport;
+use bench_core::observation::Capacity;
+use bench_core::target::Target;
+use bench_core::transport::Transport;
 use bench_system::probe::listen_queue::Listening;
 use bench_system::probe::process_usage::cpu_time;
 use bench_system::probe::threads;

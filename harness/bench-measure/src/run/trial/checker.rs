@@ -9,8 +9,8 @@ use std::time::Duration;
 use validator_state::State;
 
 use crate::client::{Answer, Connection, settled};
-use bench_model::observation::{Checked, Differences};
-use bench_model::workload::requests::{DrawnRequest, Stream};
+use bench_core::observation::{Checked, Differences};
+use bench_core::workload::requests::{DrawnRequest, Stream};
 use bench_system::foreign_text::shown;
 use bench_system::probe::process_usage::thread_cpu_s;
 use bench_system::probe::watcher::Watcher;
@@ -134,8 +134,8 @@ mod tests {
     use validator_state::{Ledger, SeededSpec};
 
     use super::*;
-    use bench_model::target::Target;
-    use bench_model::workload::Workload;
+    use bench_core::target::Target;
+    use bench_core::workload::Workload;
 
     const LEDGER: SeededSpec = SeededSpec { accounts: 50, slots: 100, seed: 1 };
 

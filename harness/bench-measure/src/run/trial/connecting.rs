@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::Seen;
 use crate::owned_process::Owned;
-use bench_model::observation::Connecting;
+use bench_core::observation::Connecting;
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::listening_process::{accepted_at, has_socket};
 use bench_system::probe::resources::{held, settle};
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
     use crate::owned_process::Output;
-    use bench_model::config::Placement;
+    use bench_core::config::Placement;
     use bench_system::probe::resources::AtRest;
 
     #[test]

@@ -11,11 +11,11 @@ use crate::client::{self, NoAnswer, Refused, Right, Verdict};
 use crate::metrics::{self, ServerCounts};
 use crate::run::ended::{Ended, Ending, Judged};
 use crate::subject::Subject;
-use bench_model::load::LoadSample;
-use bench_model::load::failure::Failure;
-use bench_model::observation::{Checked, Differences, Outcome, Sample};
-use bench_model::workload::requests::Known;
-use bench_model::workload::{NewestCall, Truth};
+use bench_core::load::LoadSample;
+use bench_core::load::failure::Failure;
+use bench_core::observation::{Checked, Differences, Outcome, Sample};
+use bench_core::workload::requests::Known;
+use bench_core::workload::{NewestCall, Truth};
 use bench_system::cgroup::{OutOfMemory, Usage};
 
 /// What became of a trial. Whatever was noticed first, a server that has ended is the reason.
@@ -256,8 +256,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use bench_model::load::k6;
-    use bench_model::load::sample_details::Details;
+    use bench_core::load::k6;
+    use bench_core::load::sample_details::Details;
 
     fn load(succeeded: u64) -> LoadSample {
         LoadSample { succeeded, ..LoadSample::default() }

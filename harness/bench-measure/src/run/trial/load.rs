@@ -7,10 +7,10 @@ use super::Bench;
 use super::tool::{Order, Prepared, Ran, Runner, failed, keep_template};
 use crate::run::ended::Ended;
 use crate::run::hosts::{Launch, Launched};
-use bench_model::load::load_tool::Bodies;
-use bench_model::load::{Capability, LoadSample};
-use bench_model::plan::Trial;
-use bench_model::target::Target;
+use bench_core::load::load_tool::Bodies;
+use bench_core::load::{Capability, LoadSample};
+use bench_core::plan::Trial;
+use bench_core::target::Target;
 
 /// A load that is ready to be put on: by a tool on this machine, or by load hosts, which wait for their start.
 pub(super) enum Ready {

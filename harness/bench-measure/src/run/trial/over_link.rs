@@ -10,9 +10,9 @@ use anyhow::Result;
 use super::Bench;
 use crate::link::Link;
 use crate::subject::Subject;
-use bench_model::config::Network;
-use bench_model::observation::Observation;
-use bench_model::plan::Trial;
+use bench_core::config::Network;
+use bench_core::observation::Observation;
+use bench_core::plan::Trial;
 use bench_system::probe::network::NetworkCounters;
 
 impl Bench<'_> {

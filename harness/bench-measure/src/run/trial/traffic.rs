@@ -11,12 +11,12 @@ use super::Bench;
 use super::checker::{self, CheckedWindow, Checker};
 use crate::client::Connection;
 use crate::subject::Subject;
-use bench_model::load::Load;
-use bench_model::load::load_tool::Bodies;
-use bench_model::observation::{Checked, Differences, Outcome};
-use bench_model::plan::Trial;
-use bench_model::workload::Traffic;
-use bench_model::workload::requests::{Known, RequestSource};
+use bench_core::load::Load;
+use bench_core::load::load_tool::Bodies;
+use bench_core::observation::{Checked, Differences, Outcome};
+use bench_core::plan::Trial;
+use bench_core::workload::Traffic;
+use bench_core::workload::requests::{Known, RequestSource};
 use bench_system::probe::free_space;
 use bench_system::probe::watcher::Watcher;
 
@@ -137,9 +137,9 @@ mod tests {
 
     use super::*;
     use crate::run::Truths;
-    use bench_model::config::{ConfigDir, Instead};
-    use bench_model::load::toolchain::Tools;
-    use bench_model::results::RunFolder;
+    use bench_core::config::{ConfigDir, Instead};
+    use bench_core::load::toolchain::Tools;
+    use bench_core::results::RunFolder;
     use bench_system::interrupt::Interrupt;
 
     #[test]

@@ -3,10 +3,10 @@ use std::process::{Command, Output};
 
 use super::*;
 use crate::run::resolve;
-use bench_model::config::Campaign;
-use bench_model::config::{ConfigDir, Instead, Placement};
-use bench_model::plan::Trial;
-use bench_model::provenance;
+use bench_core::config::Campaign;
+use bench_core::config::{ConfigDir, Instead, Placement};
+use bench_core::plan::Trial;
+use bench_core::provenance;
 
 fn shipped() -> ConfigDir {
     ConfigDir::of_repository()

@@ -1,7 +1,7 @@
 //! The bounds that a campaign states, and whether they hold.
 
 use super::*;
-use bench_model::config::CampaignArm;
+use bench_core::config::CampaignArm;
 
 fn rule() -> PassRule {
     PassRule {
@@ -108,7 +108,7 @@ fn a_bound_on_a_figure_is_one_for_each_server_and_for_each_trial() {
         let cpu_us = if trial.server == "actix" && trial.block == 2 { 12.0 } else { 10.0 };
         completed(sample(10_000.0, cpu_us))
     });
-    let named = |bound: &bench_analysis::Bound| (bound.rule.server.clone().unwrap(), bound.holds);
+    let named = |bound: &bench_core::Bound| (bound.rule.server.clone().unwrap(), bound.holds);
     let mut found: Vec<_> = summary.bounds.iter().map(named).collect();
     found.sort();
     assert!(found.contains(&("actix".to_owned(), false)), "one trial of three is above: {found:?}");

@@ -1,8 +1,8 @@
 //! Blocks that were lost to the machine: left out, and run again.
 
 use super::*;
-use bench_model::config::View;
-use bench_model::load::Level;
+use bench_core::config::View;
+use bench_core::load::Level;
 
 #[test]
 fn a_lost_block_is_counted_and_left_out() {

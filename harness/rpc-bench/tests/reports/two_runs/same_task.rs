@@ -1,7 +1,7 @@
 //! Which runs did the same, so that their figures can be compared.
 
 use super::*;
-use bench_model::config::Percent;
+use bench_core::config::Percent;
 use bench_report::compare;
 
 fn longer(traffic: &mut Traffic) {
