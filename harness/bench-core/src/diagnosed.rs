@@ -55,7 +55,7 @@ pub struct RemedyPlan {
     /// The server with the remedy, and what was changed; `None` where it can't be tried.
     pub remedied: Option<(String, String)>,
     /// Why it can't be tried.
-    #[serde(default, serialize_with = "bench_system::foreign_text::kept_maybe")]
+    #[serde(default, serialize_with = "crate::foreign_text::kept_maybe")]
     pub refused: Option<String>,
 }
 

@@ -59,7 +59,7 @@ impl Accepted {
     /// # Errors
     /// One line: it is missing, or what is wrong in it.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = bench_system::text_files::read(path)?;
+        let text = crate::text_files::read(path)?;
         let place = || path.display().to_string();
         let accepted: Self = toml::from_str(&text)
             .map_err(|error| anyhow::anyhow!(error.message().replace('\n', " ")))

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::figure::Figure;
 use crate::load::Level;
+use crate::machine::ForeignCpu;
+use crate::machine::MUCH_STEAL;
 use crate::observation::{Observation, Outcome, Sample};
 use crate::stats::{Estimate, median};
-use bench_system::probe::host::MUCH_STEAL;
-use bench_system::probe::other_processes::ForeignCpu;
 
 /// Samples of one cell by block; only [`valid`] ones, but where a function's name says otherwise.
 pub type Samples<'a> = BTreeMap<u32, &'a Sample>;

@@ -12,11 +12,11 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 use sha2::{Digest, Sha256};
 
+use crate::cargo::without_own_package;
 use crate::config::Server;
 use crate::config::layouts;
 use crate::plan::Plan;
-use bench_system::cargo::without_own_package;
-use bench_system::repository::{git, hex, printed, sha256_of_file};
+use crate::repository::{git, hex, printed, sha256_of_file};
 
 /// As many digits of a fingerprint as pages show.
 const SHORT: usize = 12;

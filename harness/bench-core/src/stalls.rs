@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::machine::ResourceSample;
 use crate::observation::Sample;
-use bench_system::probe::resources::ResourceSample;
 
 /// A server that used less than this share of its usual CPU time did nothing.
 const IDLE: f64 = 0.02;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::observed::{median_of, middle_of};
+use crate::machine::ResourceSample;
 use crate::observation::Sample;
-use bench_system::probe::resources::ResourceSample;
 
 /// The most moments of a course.
 const MOST_MOMENTS: f64 = 50.0;

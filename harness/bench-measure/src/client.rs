@@ -19,11 +19,11 @@ use self::messages::{Messages, open, open_socket};
 use crate::certificates;
 
 use bench_core::config::ReadyCall;
+use bench_core::foreign_text::shown;
 use bench_core::headers::Headers;
 use bench_core::target::Target;
 use bench_core::transport::Transport;
 use bench_core::workload::Truth;
-use bench_system::foreign_text::shown;
 
 /// The statuses of HTTP by which a service asks to come later.
 const REFUSALS: [u16; 2] = [429, 503];

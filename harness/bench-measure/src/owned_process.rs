@@ -1,5 +1,6 @@
 //! Child processes that are owned: each is killed and waited for when its owner goes, whatever the reason.
 
+use bench_core::machine::CpuTime;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -15,12 +16,11 @@ use rustix::process::{
 };
 use rustix::thread::{CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_setaffinity};
 
+use crate::cgroup::Cgroup;
+use crate::interrupt::Interrupt;
+use crate::probe::harness_usage::children;
+use crate::probe::host;
 use bench_core::config::Placement;
-use bench_system::cgroup::Cgroup;
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::harness_usage::children;
-use bench_system::probe::host;
-use bench_system::probe::process_usage::CpuTime;
 
 /// How long a server may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(6);
@@ -293,8 +293,8 @@ pub fn describe(status: ExitStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench_system::probe::harness_usage::{own_cpu_s, own_pids};
-    use bench_system::probe::process_usage::clock_s;
+    use crate::probe::harness_usage::{own_cpu_s, own_pids};
+    use crate::probe::process_usage::clock_s;
 
     fn sleeper(placement: Placement, dir: &Path) -> Owned {
         let output = Output { stdout: None, stderr: &dir.join("stderr") };
@@ -329,7 +329,7 @@ mod tests {
         };
         let shared = host::last_processor().unwrap().to_string();
         assert_eq!(on(Placement::Free), processors("self"));
-        match host::cores() {
+        match bench_core::machine::cores() {
             1 => assert_eq!(on(Placement::Duet), shared),
             _ => assert!(!on(Placement::Duet).split([',', '-']).any(|processor| processor == shared)),
         }

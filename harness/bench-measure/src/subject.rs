@@ -15,20 +15,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::Value;
 
+use crate::cgroup::{Cgroup, OutOfMemory, Usage};
 use crate::client;
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::link::{self, Link};
 use crate::metrics;
 use crate::owned_process::{Limits, Output, Owned, describe};
+use crate::probe::listening_process::connections_to;
+use crate::probe::resources::settle;
 use crate::watch::{self, Listed};
 use bench_core::config::{Environment, Ready, ReadyCall, ReadyLine, RunningAt, Server};
+use bench_core::foreign_text::{bounded, last_line};
 use bench_core::target::Target;
 use bench_core::transport::Transport;
 use bench_core::workload::Opening;
-use bench_system::cgroup::{Cgroup, OutOfMemory, Usage};
-use bench_system::foreign_text::{bounded, last_line};
-use bench_system::interrupt::{Interrupt, Interrupted};
-use bench_system::probe::listening_process::connections_to;
-use bench_system::probe::resources::settle;
 
 pub use builds::{build, build_in};
 use end::End;

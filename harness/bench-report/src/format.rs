@@ -6,7 +6,7 @@ use bench_core::figure::{Figure, Unit};
 use bench_core::load::Level;
 use bench_core::stats::Estimate;
 
-pub use bench_system::readable_numbers::{
+pub use bench_core::readable_numbers::{
     bytes, count, counted, percent, significant, thousands, time as time_us,
 };
 

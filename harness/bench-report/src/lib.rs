@@ -270,11 +270,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     }
     let drawn = drawn(&run);
     write_text(folder, &run, &drawn)?;
-    html::write(
-        folder,
-        &bench_system::foreign_text::escaped_lines(&sections::markdown(&run, false)?),
-        &drawn,
-    )?;
+    html::write(folder, &bench_core::foreign_text::escaped_lines(&sections::markdown(&run, false)?), &drawn)?;
     Ok(run)
 }
 
@@ -293,7 +289,7 @@ pub fn write_brief(folder: &RunFolder) -> Result<()> {
 /// Writes the text of a report, brief where the run is packed, and its charts, whose files it gives.
 fn write_text<'a>(folder: &RunFolder, run: &Run, drawn: &'a [Drawn]) -> Result<Vec<&'a str>> {
     let text = sections::markdown(run, folder.is_packed())?;
-    let text = bench_system::foreign_text::escaped_lines(&text);
+    let text = bench_core::foreign_text::escaped_lines(&text);
     let mut shown = Vec::new();
     for (file, chart) in drawn.iter().filter(|(file, _)| text.contains(&format!("({file})"))) {
         folder.write_derived(file, &charts::svg(chart))?;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use bench_core::config::ConfigDir;
-use bench_system::interrupt::Interrupted;
+use bench_measure::interrupt::Interrupted;
 use clap::{Parser, Subcommand};
 use commands::Ending;
 
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if error.is::<Interrupted>() => ExitCode::from(EXIT_INTERRUPTED),
         Err(error) => {
-            bench_system::note!("rpc-bench: {}", format!("{error:#}").replace('\n', " "));
+            bench_core::note!("rpc-bench: {}", format!("{error:#}").replace('\n', " "));
             ExitCode::from(EXIT_WRONG)
         }
     }

@@ -260,7 +260,7 @@ fn read_toml<T>(path: &Path, check: impl FnOnce(&mut T) -> Result<()>) -> Result
 where
     T: DeserializeOwned,
 {
-    let text = bench_system::text_files::read(path)?;
+    let text = crate::text_files::read(path)?;
     let mut value = parse_toml(path, &text)?;
     check(&mut value).with_context(|| path.display().to_string())?;
     Ok((value, text))

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::network::Network;
 use super::{Environment, Tuning};
 use crate::field_checks::within;
+use crate::machine::{Cpus, MemoryMax};
+use crate::readable_numbers::{count, counted};
 use crate::transport::Transport;
-use bench_system::cgroup::{Cpus, MemoryMax};
-use bench_system::readable_numbers::{count, counted};
 
 /// Whose setting it is.
 #[derive(Clone, Copy, PartialEq, Eq)]

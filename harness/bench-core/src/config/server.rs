@@ -11,9 +11,9 @@ use super::overrides::SETTINGS;
 use super::{Environment, Overrides, Placeholders, Ready};
 use crate::field_checks::{is_name, within};
 use crate::headers::Headers;
+use crate::machine as host;
 use crate::target::Target;
 use crate::transport::Transport;
-use bench_system::probe::host;
 
 /// The fewest files with which a server can start: its standard streams, its sockets, and what its threads wait on.
 const FEWEST_FILES: u64 = 32;

@@ -15,11 +15,11 @@ use super::network::Network;
 use super::overrides::{Of, SETTINGS, Setting};
 use super::percent::Percent;
 use crate::field_checks::within;
+use crate::machine as host;
+use crate::machine::MUCH_FOREIGN;
+use crate::machine::{Cpus, MemoryMax, Size};
+use crate::readable_numbers::count;
 use crate::transport::Transport;
-use bench_system::cgroup::{Cpus, MemoryMax, Size};
-use bench_system::probe::host;
-use bench_system::probe::other_processes::MUCH_FOREIGN;
-use bench_system::readable_numbers::count;
 
 /// What the servers run in.
 #[skip_serializing_none]

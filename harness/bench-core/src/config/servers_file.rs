@@ -60,7 +60,7 @@ struct Known {
 
 impl Known {
     fn add(&mut self, path: PathBuf) -> Result<()> {
-        let text = bench_system::text_files::read(&path)?;
+        let text = crate::text_files::read(&path)?;
         let mut file: Table = parse_toml(&path, &text)?;
         let place = || path.display().to_string();
         self.files.push(path.clone());

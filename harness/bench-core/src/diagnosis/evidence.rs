@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::shapes::{STEP_US, SlowShare};
-use bench_system::readable_numbers::{count, counted, percent, time};
+use crate::readable_numbers::{count, counted, percent, time};
 
 /// So few connections say nothing of a queue.
 const LEAST_CONNECTIONS: u64 = 4;

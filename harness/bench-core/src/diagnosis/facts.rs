@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::shapes::{self, STEP_US, SlowShare};
 use crate::config::Placement;
 use crate::load::LoadSample;
+use crate::machine::NetworkCounters;
 use crate::observation::{Observation, Sample, failed_requests};
 use crate::observed::died;
 use crate::stalls::{Stall, stalls};
 use crate::target::Target;
-use bench_system::probe::network::NetworkCounters;
 
 /// The load and the settings of the trials.
 #[derive(Debug, Clone, PartialEq)]
@@ -286,7 +286,7 @@ fn runnable(sample: &Sample, threads: u64) -> Option<f64> {
         return None;
     }
     let busiest = sample.threads.iter().take(threads as usize);
-    let runnable_us: u64 = busiest.map(bench_system::probe::threads::ThreadUse::runnable_us).sum();
+    let runnable_us: u64 = busiest.map(crate::machine::ThreadUse::runnable_us).sum();
     Some(runnable_us as f64 / (threads as f64 * sample.load.time_taken_s * 1e6))
 }
 

@@ -17,7 +17,7 @@ use super::facts::Facts;
 use super::load_tool;
 use super::remedy::Remedy;
 use super::scheduler;
-use bench_system::readable_numbers::{count, counted, percent, time};
+use crate::readable_numbers::{count, counted, percent, time};
 
 /// What a cause explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

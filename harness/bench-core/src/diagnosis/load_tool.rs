@@ -1,7 +1,7 @@
 //! Whether the load tool is what is slow, by its own evidence: its CPU time, or by how much it sent late by itself.
 
 use super::facts::Facts;
-use bench_system::readable_numbers::{percent, time};
+use crate::readable_numbers::{percent, time};
 
 /// A tool that uses this share of the processors that it may use has none left.
 const NEAR_ITS_CORES: f64 = 0.9;

@@ -9,7 +9,7 @@ use super::LEAST_SHARE;
 use super::evidence::{BUSY, of_bad};
 use super::facts::Facts;
 use super::shapes::STEP_US;
-use bench_system::readable_numbers::{count, counted, percent, time};
+use crate::readable_numbers::{count, counted, percent, time};
 
 /// Tasks that a worker's own queue holds.
 const OWN_QUEUE: u64 = 256;

@@ -12,12 +12,12 @@ use serde_json::json;
 use super::*;
 use crate::config::Placement;
 use crate::load::{Latency, LoadSample};
+use crate::machine::CpuTime;
+use crate::machine::NetworkCounters;
+use crate::machine::ResourceSample;
+use crate::machine::ThreadUse;
 use crate::observation::{Capacity, Connecting, Outcome, Sample};
 use crate::plan::Trial;
-use bench_system::probe::network::NetworkCounters;
-use bench_system::probe::process_usage::CpuTime;
-use bench_system::probe::resources::ResourceSample;
-use bench_system::probe::threads::ThreadUse;
 use samples::sample;
 
 const CONNECTIONS: u32 = 1_000;

@@ -60,7 +60,7 @@ impl Driver for K6 {
     fn prepare(&self, job: &Job<'_>, _: &mut Bodies<'_>) -> Result<Invocation> {
         let Job { load, url, files, known, .. } = *job;
         let written = users(load, url, known.iter().map(|known| (known.body.as_str(), known.truth.exact())))?;
-        bench_system::text_files::write(&files.requests, &written.to_string())?;
+        crate::text_files::write(&files.requests, &written.to_string())?;
         let options = "run --quiet --no-color --no-usage-report --log-format=raw".split(' ');
         let mut args: Vec<String> = options.map(str::to_owned).collect();
         args.push(format!("--env=LOAD={}", absolute(&files.requests)?));

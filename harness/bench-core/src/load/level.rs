@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 use super::{Capability, LoadTool};
 use crate::figure::Figure;
 use crate::headers::Access;
-use bench_system::readable_numbers::thousands;
+use crate::readable_numbers::thousands;
 
 /// How much load is put on a server: what a campaign varies. A closed loop has connections; an open loop has a rate as
 /// well.

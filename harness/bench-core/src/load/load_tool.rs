@@ -172,7 +172,7 @@ pub struct Files {
 impl Files {
     /// Writes one body into [`Files::requests`], and gives its path as an argument.
     pub(super) fn write_body(&self, body: &str) -> Result<String> {
-        bench_system::text_files::write(&self.requests, body)?;
+        crate::text_files::write(&self.requests, body)?;
         Ok(self.requests.display().to_string())
     }
 

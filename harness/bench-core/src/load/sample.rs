@@ -54,7 +54,7 @@ pub struct LoadSample {
     /// whole batch.
     pub succeeded: u64,
     /// Everything else, by the tool's own words, without ports.
-    #[serde(serialize_with = "bench_system::foreign_text::kept_kinds")]
+    #[serde(serialize_with = "crate::foreign_text::kept_kinds")]
     pub failed: BTreeMap<String, u64>,
     /// How long the tool took, in seconds: the window and the answers it still waited for.
     pub time_taken_s: f64,

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::LoadTool;
 use super::load_tool::{About, Build};
-use bench_system::probe::host::on_path;
-use bench_system::repository;
+use crate::machine::on_path;
+use crate::repository;
 
 /// A load tool that was found, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -185,7 +185,7 @@ fn is_built(path: &Path, pins: &Path) -> bool {
 
 fn pinned_version(package: &str, pins: &Path) -> Result<String> {
     let path = pins.join("go.mod");
-    let text = bench_system::text_files::read(&path)?;
+    let text = crate::text_files::read(&path)?;
     let version = text.lines().find_map(|line| line.trim().strip_prefix(package)?.split_whitespace().next());
     version.map(str::to_owned).with_context(|| format!("{} does not pin {package}", path.display()))
 }

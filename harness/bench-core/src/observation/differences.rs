@@ -27,7 +27,7 @@ pub struct Checked {
     /// Those without an answer in time, or with another HTTP status.
     pub unanswered: u64,
     /// The first wrong answer: the request, its answer, and the true one.
-    #[serde(default, serialize_with = "bench_system::foreign_text::kept_maybe")]
+    #[serde(default, serialize_with = "crate::foreign_text::kept_maybe")]
     pub first_wrong: Option<String>,
 }
 

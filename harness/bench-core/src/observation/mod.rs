@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::foreign_text::bounded;
 use crate::load::LoadSample;
+use crate::machine::CpuTime;
+use crate::machine::ForeignCpu;
+use crate::machine::HostActivity;
+use crate::machine::NetworkCounters;
+use crate::machine::ResourceSample;
+use crate::machine::ThreadUse;
+use crate::machine::{OutOfMemory, Usage};
 use crate::plan::Trial;
-use bench_system::cgroup::{OutOfMemory, Usage};
-use bench_system::foreign_text::bounded;
-use bench_system::probe::host::HostActivity;
-use bench_system::probe::network::NetworkCounters;
-use bench_system::probe::other_processes::ForeignCpu;
-use bench_system::probe::process_usage::CpuTime;
-use bench_system::probe::resources::ResourceSample;
-use bench_system::probe::threads::ThreadUse;
-use bench_system::readable_numbers::count;
+use crate::readable_numbers::count;
 
 pub use differences::{Checked, Difference, Differences, checked_answers};
 
@@ -46,19 +46,19 @@ pub enum Outcome {
     /// The load tool still waited long after its window and its timeout, and was killed: requests were never answered.
     Unanswered {
         /// How long it was waited for.
-        #[serde(serialize_with = "bench_system::foreign_text::kept")]
+        #[serde(serialize_with = "crate::foreign_text::kept")]
         reason: String,
     },
     /// The load tool did not give a result.
     ToolFailed {
         /// Why.
-        #[serde(serialize_with = "bench_system::foreign_text::kept")]
+        #[serde(serialize_with = "crate::foreign_text::kept")]
         reason: String,
     },
     /// The server did not start, or ended by itself.
     ServerDied {
         /// Why.
-        #[serde(serialize_with = "bench_system::foreign_text::kept")]
+        #[serde(serialize_with = "crate::foreign_text::kept")]
         reason: String,
         /// How long after its start, or where it ran already after the trial's, in seconds; `None` where it did not
         /// start.
@@ -68,7 +68,7 @@ pub enum Outcome {
     /// The kernel killed the server because the memory that it may have was used up.
     OutOfMemory {
         /// When, and what the kernel counted, in words.
-        #[serde(serialize_with = "bench_system::foreign_text::kept")]
+        #[serde(serialize_with = "crate::foreign_text::kept")]
         reason: String,
         /// What the kernel counted since the server's start.
         usage: Usage,
@@ -78,7 +78,7 @@ pub enum Outcome {
         /// When the request was sent.
         when: String,
         /// What was waited for, and how long.
-        #[serde(serialize_with = "bench_system::foreign_text::kept")]
+        #[serde(serialize_with = "crate::foreign_text::kept")]
         reason: String,
     },
     /// The server's answer is not the true one.
@@ -86,7 +86,7 @@ pub enum Outcome {
         /// When the request was sent.
         when: String,
         /// What it answered; of several the first.
-        #[serde(serialize_with = "bench_system::foreign_text::kept")]
+        #[serde(serialize_with = "crate::foreign_text::kept")]
         answer: String,
         /// Wrong answers that were counted.
         #[serde(default = "one")]
@@ -98,7 +98,7 @@ pub enum Outcome {
     /// It was measured, but what was counted does not fit together.
     Invalid {
         /// Why.
-        #[serde(serialize_with = "bench_system::foreign_text::kept")]
+        #[serde(serialize_with = "crate::foreign_text::kept")]
         reason: String,
     },
     /// The window ran to its end, and no request of it succeeded. The sample is evidence of why, and no figure.
@@ -194,11 +194,7 @@ pub struct Sample {
     /// What the server used in the window of what its process may have, where that is limited.
     pub limited: Option<Usage>,
     /// Why there was no answer after the window; empty where there was one.
-    #[serde(
-        default,
-        skip_serializing_if = "String::is_empty",
-        serialize_with = "bench_system::foreign_text::kept"
-    )]
+    #[serde(default, skip_serializing_if = "String::is_empty", serialize_with = "crate::foreign_text::kept")]
     pub silence: String,
 }
 
@@ -225,7 +221,7 @@ pub struct Warmup {
     /// Requests that were answered with a 2xx status.
     pub succeeded: u64,
     /// Everything else, by what the tool calls it.
-    #[serde(serialize_with = "bench_system::foreign_text::kept_kinds")]
+    #[serde(serialize_with = "crate::foreign_text::kept_kinds")]
     pub failed: BTreeMap<String, u64>,
     /// The slowest request, in microseconds.
     pub max_us: f64,
@@ -383,7 +379,7 @@ impl Sample {
     /// Share of the processors' time that the hypervisor gave to others, from 0 to 1.
     pub fn steal_share(&self) -> Option<f64> {
         // Older runs do not say how many processors there were.
-        let here_s = || self.window_s * bench_system::probe::host::cores() as f64;
+        let here_s = || self.window_s * crate::machine::cores() as f64;
         let of_s = self.foreign_cpu.as_ref().map_or_else(here_s, |foreign| foreign.of_s);
         Some(self.host.steal_s? / of_s)
     }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use bench_system::repository::changed_files;
+use crate::repository::changed_files;
 
 /// A workspace of a server, a library below it and a tool next to it.
 const FILES: &str = include_str!("../../tests/fixtures/workspace.txt");

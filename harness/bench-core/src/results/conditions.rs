@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::load::toolchain::Tool;
+use crate::machine::Host;
 use crate::provenance::Program;
-use bench_system::probe::host::Host;
 
 /// What a run was measured with and on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

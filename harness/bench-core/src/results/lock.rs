@@ -47,7 +47,7 @@ impl RunFolder {
                     );
                 }
                 Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
-                    bench_system::note!(
+                    crate::note!(
                         "{}: this file system has no locks; let one rpc-bench write to it",
                         run.display()
                     );

@@ -26,7 +26,7 @@ impl RunFolder {
     /// # Errors
     /// One line with the file: it can't be read, or a field is wrong. Nothing is changed then.
     pub fn show_by(&self, file: &Path) -> Result<Option<String>> {
-        let text = bench_system::text_files::read(file)?;
+        let text = crate::text_files::read(file)?;
         read(&text)
             .and_then(|views| self.plan()?.campaign.check_views(&views))
             .with_context(|| place(file))?;

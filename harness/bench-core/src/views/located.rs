@@ -8,7 +8,7 @@ use super::super::cell::Cell;
 use crate::config::{Along, Overrides, written};
 use crate::load::LoadTool;
 use crate::plan::Plan;
-use bench_system::readable_numbers::count;
+use crate::readable_numbers::count;
 
 /// Where a cell stands on an axis.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]

@@ -112,7 +112,7 @@ impl Schema {
 
 /// JSON from a file; an error has the line.
 fn read(path: &Path) -> Result<Value> {
-    let text = bench_system::text_files::read(path)?;
+    let text = crate::text_files::read(path)?;
     serde_json::from_str(&text)
         .map_err(|error| anyhow!("{}:{}: not JSON: {error}", path.display(), error.line()))
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::repository::sha256_of_file;
+use crate::text_files;
 use anyhow::{Context, Result, ensure};
-use bench_system::repository::sha256_of_file;
-use bench_system::text_files;
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of a file, whose lines are held in memory.

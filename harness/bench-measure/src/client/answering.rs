@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::causes::{self, NoAnswer};
 use super::messages::Messages;
-use bench_system::foreign_text::shown;
-use bench_system::readable_numbers::counted;
+use bench_core::foreign_text::shown;
+use bench_core::readable_numbers::counted;
 
 /// Characters of another message that a reader is shown.
 const SHOWN: usize = 200;

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use bench_system::repository::printed;
+use bench_core::repository::printed;
 
 /// A network namespace.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::begin_folder;
 use super::stage::{Question, Stage};
+use crate::interrupt::Interrupt;
 use bench_core::ceilings::{Ceiling, ceilings, holds};
 use bench_core::config::{Campaign, Open};
 use bench_core::load::toolchain::Tools;
@@ -13,7 +14,6 @@ use bench_core::load::{Capability, LoadTool};
 use bench_core::observation::Observation;
 use bench_core::plan::{self, Plan, Trial};
 use bench_core::results::{CEILINGS, RunFolder};
-use bench_system::interrupt::Interrupt;
 
 /// How long a tool sends a rate, in milliseconds.
 const WINDOW_MS: u64 = 1_500;
@@ -36,7 +36,7 @@ pub(super) fn with_rates(
     let Some(open) = &plan.campaign.open else { return Ok(plan.clone()) };
     if plan.campaign.ceiling.is_none() && !open.tools.is_empty() {
         open.tools.iter().try_for_each(|tool| tools.need(*tool).map(drop))?;
-        bench_system::note!(
+        bench_core::note!(
             "what {} can send here was not tried, since the campaign names no server that answers at once (ceiling); \
              where it did not keep up, the report says so",
             open.tools.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(" and ")
@@ -83,7 +83,7 @@ fn say(ceiling: &Ceiling) {
     let held = held.map_or_else(|| "no rate".to_owned(), |rate| format!("{rate} requests/s"));
     let beyond = not_held.map(|rate| format!("and did not hold {rate}"));
     let beyond = beyond.as_deref().unwrap_or("no higher rate was tried");
-    bench_system::note!("{} held {held}, {beyond}", tool.name());
+    bench_core::note!("{} held {held}, {beyond}", tool.name());
 }
 
 /// The plan of the trials that show what a load tool can send: the campaign's ceiling and its first request, no

@@ -11,6 +11,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
+use bench_core::machine::CpuTime;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
@@ -26,19 +27,18 @@ use self::shared::{
 use self::shared::{of_rank, own_sha256, start_text, unix_us};
 use super::ended::{Ended, Ending};
 use super::trial::tool::{Order, Ran, TOOL_GRACE, WRITING, failed};
+use crate::interrupt::Interrupt;
 use crate::lock;
 use crate::owned_process::{Output, Owned, describe, remove_if_empty};
 use bench_core::config::{Placed, Placement, Pool};
+use bench_core::foreign_text::{beginning_of, bounded};
 use bench_core::load::LoadSample;
 use bench_core::load::load_tool::Bodies;
 use bench_core::load::records::kept;
 use bench_core::load::toolchain::Tools;
+use bench_core::machine::on_path;
 use bench_core::observation::Outcome;
 use bench_core::results::{OF_HOSTS, RunFolder, pretty, remove_all, with_ending};
-use bench_system::foreign_text::{beginning_of, bounded};
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::host::on_path;
-use bench_system::probe::process_usage::CpuTime;
 
 /// How long before the start the harness stops waiting for hosts: from then on it measures.
 const SETTLES_IN: Duration = Duration::from_millis(200);
@@ -142,8 +142,7 @@ impl Launch<'_> {
         let placed =
             Placed { agent: &agent, plan: &plan, start_at: &start_at, out: &folder.0, job: &job, rank: None };
         if let Some(template) = &self.pool.template {
-            folder
-                .write_new("job", &self.pool.filled(&bench_system::text_files::read(template)?, &placed))?;
+            folder.write_new("job", &self.pool.filled(&bench_core::text_files::read(template)?, &placed))?;
         }
         let spawn = |(i, command): (usize, Vec<String>)| {
             let (program, args) = command.split_first().context("the launcher is empty")?;

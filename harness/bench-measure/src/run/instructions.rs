@@ -10,14 +10,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::client::Connection;
+use crate::interrupt::Interrupt;
+use crate::probe::callgrind;
 use crate::run::truth_of;
 use crate::subject::Subject;
 use bench_core::config::{Environment, Server, Tuning};
+use bench_core::foreign_text::last_line;
 use bench_core::workload::Workload;
-use bench_system::foreign_text::last_line;
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::callgrind;
-use bench_system::probe::host;
 use rustix::process::Signal;
 
 /// What counts.
@@ -34,7 +33,7 @@ const ACCOUNTS: usize = 1_000;
 
 /// Whether instructions can be counted here.
 pub fn is_possible() -> bool {
-    host::on_path(VALGRIND).is_some()
+    bench_core::machine::on_path(VALGRIND).is_some()
 }
 
 /// What is counted, and where what valgrind says is put.

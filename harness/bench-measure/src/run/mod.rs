@@ -22,18 +22,18 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result, bail, ensure};
 
+use crate::interrupt::Interrupt;
 use crate::link::Link;
+use crate::probe::host;
 use crate::subject;
 use bench_core::config::layouts::Layouts;
 use bench_core::config::{Campaign, ConfigDir, Instead, Server};
 use bench_core::load::Capability;
 use bench_core::load::toolchain::Tools;
 use bench_core::plan::{self, Plan, Trial};
+use bench_core::readable_numbers::counted;
 use bench_core::results::{Conditions, DUETS, ENVIRONMENT, Resumed, RunFolder, pretty, remove_all};
 use bench_core::workload::{Opening, Workload};
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::host::{self, Host};
-use bench_system::readable_numbers::counted;
 
 use stage::Stage;
 pub use trial::Bench;
@@ -101,7 +101,7 @@ fn resolved(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Workload>) 
              {most} together; see `just doctor`"
         );
     }
-    let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
+    let threads = campaign.environment.threads.unwrap_or_else(|| bench_core::machine::cores() as u32);
     let trials = drawn(&Campaign { connections: held, ..campaign.clone() }, &servers);
     Ok(Plan { campaign, workloads, servers, threads, left_out_connections, trials, ..Plan::default() })
 }
@@ -196,7 +196,7 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
     folder.write_new("campaign.toml", text)?;
     let conditions = Conditions {
         started_at: now(),
-        host: Host::read(),
+        host: host::read(),
         tool: tools.get(plan.campaign.tool)?.clone(),
         open_loop_tools: tools.open_loop(),
         servers: BTreeMap::new(),
@@ -212,7 +212,7 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
 /// Resumes a run: repairs what a crash cut off, and records when.
 pub fn resume(folder: &RunFolder) -> Result<()> {
     folder.repair()?;
-    folder.note_resumed(Resumed { at: now(), commit: Host::read().commit })
+    folder.note_resumed(Resumed { at: now(), commit: host::read().commit })
 }
 
 fn now() -> String {
@@ -266,7 +266,7 @@ pub fn build(plan: &Plan) -> Result<()> {
     let programs: BTreeSet<&str> = plan.servers.iter().map(|server| server.program.as_str()).collect();
     let programs = programs.iter().filter(|program| !program.is_empty()).count() as u64;
     if programs > 0 {
-        bench_system::note!("building what is not built yet of {}", counted(programs, "server"));
+        bench_core::note!("building what is not built yet of {}", counted(programs, "server"));
     }
     subject::layouts::build(plan)?;
     subject::build(&plan.references)?;

@@ -8,11 +8,11 @@ use crate::watch;
 use bench_core::config::{Campaign, Placement};
 use bench_core::figure::Figure;
 use bench_core::load::Latency;
+use bench_core::note;
 use bench_core::observation::{Observation, Sample};
 use bench_core::plan::{self, Plan, Trial};
+use bench_core::readable_numbers::bytes;
 use bench_core::{Comparison, Comparisons, Finding, Observed, Verdict, invalid_reason};
-use bench_system::note;
-use bench_system::readable_numbers::bytes;
 
 /// Seconds that a trial takes beyond its warm-up and window, assumed until some have run: start, checks and end.
 const GUESSED_OVERHEAD_S: f64 = 0.4;

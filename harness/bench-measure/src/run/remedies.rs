@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::opening;
 use super::stage::Stage;
+use crate::interrupt::Interrupted;
+use crate::probe::host;
 use crate::subject::Subject;
 use bench_core::config::{Campaign, Server};
 use bench_core::diagnosis::{Cause, Remedied, Remedy, Standing, remedied};
 use bench_core::plan::Plan;
 use bench_core::results::{Conditions, REMEDIES, REMEDY, RunFolder, pretty};
 use bench_core::{Diagnosed, RemedyPlan, diagnosed, tried_remedy};
-use bench_system::interrupt::Interrupted;
-use bench_system::probe::host;
 
 impl Stage<'_> {
     /// Finds the likely causes of what failed or was slow, and tries the remedy of each that has one: for each server
@@ -62,9 +62,7 @@ impl Stage<'_> {
         let name = format!("{server}-{workload}-c{connections}{with}-{remedy:?}").to_lowercase();
         let stage = self.inside(&format!("{REMEDIES}/{name}"), |inner| {
             let (likely, words) = (&cause.sentence, remedy.words());
-            bench_system::note!(
-                "{server}, {workload} at {connections}: likely that {likely}; trying {words}"
-            );
+            bench_core::note!("{server}, {workload} at {connections}: likely that {likely}; trying {words}");
             let known = self.plan.server(server)?;
             let (with, remedied, refused) = match self.remedied(known, remedy)? {
                 Ok(Remedied { server, change }) => (Some(server.clone()), Some((server.name, change)), None),

@@ -3,6 +3,8 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::cgroup::{Cgroup, Size};
+use crate::probe::host;
 use crate::subject::{Process, find_running};
 use bench_core::config::parts::{DUETS, PLACEMENT, STALL};
 use bench_core::config::{Campaign, RunningAt, Server};
@@ -11,8 +13,6 @@ use bench_core::plan::Plan;
 use bench_core::target::Target;
 use bench_core::transport::Transport;
 use bench_core::workload::{Expected, Traffic, Workload};
-use bench_system::cgroup::{Cgroup, Size};
-use bench_system::probe::host;
 
 /// Whether a campaign's servers can be measured with its workloads.
 ///

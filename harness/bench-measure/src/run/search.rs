@@ -9,13 +9,12 @@ use super::stage::{Question, Stage};
 use bench_core::config::{Campaign, Placement, Search, Server};
 use bench_core::diagnosis::{Remedy, Standing};
 use bench_core::load::at;
+use bench_core::note;
 use bench_core::observation::{Observation, Sample};
 use bench_core::plan::{Plan, Trial};
 use bench_core::results::{REMEDIED, RunFolder, SEARCH, SEARCHES, pretty};
 use bench_core::search::{Judged, Judgement, Missed, Replay, SearchPlan, Searched, read};
 use bench_core::{TriedRemedy, invalid_reason, tried_remedies};
-use bench_system::note;
-use bench_system::probe::host;
 
 /// Connections of the warm-up at most. It warms the server's code and no more: along connections the window is the
 /// first to open all of them, and the ports that a warm-up has used can't be used again at once.
@@ -62,7 +61,7 @@ fn resolve(plan: &Plan, search: &Search) -> Result<(Plan, SearchPlan)> {
         seed: campaign.seed,
         timeout_ms: campaign.timeout_ms,
         window_ms: search.window_ms(campaign),
-        cores: host::cores(),
+        cores: bench_core::machine::cores(),
         limit: limit(search)?,
         searches: searches.collect(),
     };

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::{Bench, Truths, begin_folder, opening};
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::owned_process::remove_if_empty;
 use crate::subject::{self, Subject};
 use bench_core::config::Server;
@@ -16,7 +17,6 @@ use bench_core::plan::{Plan, Trial};
 use bench_core::provenance::programs;
 use bench_core::results::{ENVIRONMENT, RunFolder, pretty};
 use bench_core::target::Target;
-use bench_system::interrupt::{Interrupt, Interrupted};
 
 /// A part of a run, begun or resumed.
 pub(super) struct Stage<'a> {
@@ -120,7 +120,7 @@ impl<'a> Stage<'a> {
                     subject.process.stop(interrupt)?;
                 }
                 Err(error) if error.is::<Interrupted>() => return Err(error),
-                Err(error) => bench_system::note!("{error:#}"),
+                Err(error) => bench_core::note!("{error:#}"),
             }
         }
         // The trials have files of their own.

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::interrupt::Interrupted;
 use bench_core::load::LoadTool;
 use bench_core::load::toolchain::{Source, Tool};
-use bench_system::interrupt::Interrupted;
 
 fn bombardier_alone() -> Tools {
     let (name, version) = ("bombardier".to_owned(), "1.2.6".to_owned());

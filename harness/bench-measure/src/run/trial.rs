@@ -11,6 +11,7 @@ pub(super) mod tool;
 mod traffic;
 mod watch;
 
+use bench_core::machine::{CpuTime, HostActivity};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,8 +26,16 @@ use self::watch::Watch;
 use super::Truths;
 use super::duet::{OtherLeft, Side};
 use super::ended::{Ended, Judged};
+use crate::cgroup::OutOfMemory;
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::link::Link;
 use crate::owned_process::remove_if_empty;
+use crate::probe::listening_process::accepted_at;
+use crate::probe::other_processes::{Reading, with_busiest};
+use crate::probe::process_usage::{cpu_time, peak_memory_bytes};
+use crate::probe::resources::{AtRest, sample};
+use crate::probe::threads;
+use crate::probe::{host, network};
 use crate::subject::{self, Place, Subject};
 use bench_core::config::Background;
 use bench_core::load::load_tool::Bodies;
@@ -37,15 +46,6 @@ use bench_core::plan::{Plan, Trial};
 use bench_core::results::RunFolder;
 use bench_core::target::Target;
 use bench_core::workload::requests::Known;
-use bench_system::cgroup::OutOfMemory;
-use bench_system::interrupt::{Interrupt, Interrupted};
-use bench_system::probe::host::HostActivity;
-use bench_system::probe::listening_process::accepted_at;
-use bench_system::probe::network::NetworkCounters;
-use bench_system::probe::other_processes::{ForeignCpu, Reading};
-use bench_system::probe::process_usage::{CpuTime, cpu_time, peak_memory_bytes};
-use bench_system::probe::resources::{AtRest, sample};
-use bench_system::probe::threads;
 
 /// What every trial of a run shares.
 pub struct Bench<'a> {
@@ -209,11 +209,11 @@ impl Bench<'_> {
         watch.checker = self.checker(trial, known, subject)?;
         let others_before = Reading::now();
         // Steal is a share of this time.
-        let host_before = HostActivity::read();
+        let host_before = host::activity();
         let began = Instant::now();
         let put = self.put_window_on(subject, &ready)?;
         let window_s = began.elapsed().as_secs_f64();
-        let host = HostActivity::read().since(host_before);
+        let host = host::activity().since(host_before);
         let others = others_before.zip(Reading::now());
         let server_cpu = Seen::cpu(seen)?.zip(cpu_before).map(|(now, before)| now.since(before));
         let upstream = subject.upstream.as_deref().and_then(upstream_use).zip(upstream_before);
@@ -247,7 +247,7 @@ impl Bench<'_> {
             window_s,
             network,
             host: HostActivity { steal_limit, ..host },
-            foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
+            foreign_cpu: foreign_cpu.map(with_busiest),
             answer_bytes: answer_bytes.unwrap_or(verified.bytes.round() as u64),
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
@@ -277,7 +277,7 @@ impl Bench<'_> {
     /// shows why.
     fn warm_up(&self, trial: &Trial, target: &Target, seen: Option<Seen>) -> Ended<Warmup> {
         let campaign = &self.plan.campaign;
-        let network = NetworkCounters::read();
+        let network = network::read();
         let duration = Duration::from_millis(campaign.warmup_ms);
         let sampler = seen.map(|seen| sample(seen.pid, seen.at_rest, duration, None));
         let connections = campaign.warmup_connections.unwrap_or(u32::MAX).min(trial.connections);
@@ -295,7 +295,7 @@ impl Bench<'_> {
             failed: sample.failed,
             max_us: sample.latency_us.max,
             established,
-            network: NetworkCounters::read().since(network),
+            network: network::read().since(network),
         })
     }
 }

@@ -5,10 +5,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::interrupt::check_ended_by_itself;
 use crate::owned_process::describe;
+use bench_core::cargo::without_own_package;
 use bench_core::config::Server;
-use bench_system::cargo::without_own_package;
-use bench_system::interrupt::check_ended_by_itself;
 
 /// Builds servers, each command once. What they print goes to the terminal. All of their programs are there then.
 pub fn build<'s>(servers: impl IntoIterator<Item = &'s Server> + Clone) -> Result<()> {

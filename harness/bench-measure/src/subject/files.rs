@@ -59,7 +59,7 @@ impl Files {
         }
         if let Some(answer) = answer {
             let path = dir.path().join("answer.json");
-            bench_system::text_files::write(&path, answer)?;
+            bench_core::text_files::write(&path, answer)?;
             values.insert("answer_file", path.display().to_string());
         }
         Ok(Some(Self(dir)))
@@ -110,7 +110,7 @@ fn kept_ledger(ledgers: &Path, spec: &SeededSpec) -> Result<PathBuf> {
     let ledger = Ledger::seeded(spec);
     if !path.exists() {
         let to = path.display();
-        bench_system::note!("writing the ledger of {accounts} accounts and {slots} slots to {to}");
+        bench_core::note!("writing the ledger of {accounts} accounts and {slots} slots to {to}");
         let context = || format!("can't write {}", ledgers.display());
         fs::create_dir_all(ledgers).with_context(context)?;
         // Under its own name only once it is whole; another harness may be as far.

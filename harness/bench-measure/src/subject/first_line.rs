@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use anyhow::{Context, Result, bail};
 
 use crate::owned_process::Owned;
-use bench_system::foreign_text::{MOST_READ, bounded};
-use bench_system::readable_numbers::{bytes, count};
+use bench_core::foreign_text::{MOST_READ, bounded};
+use bench_core::readable_numbers::{bytes, count};
 
 /// What came of the first line so far.
 #[derive(Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use anyhow::{Context, Result, bail};
 use rustix::net::sockopt::socket_peercred;
 
 use crate::client::{connect, connect_tcp};
+use crate::interrupt::Interrupt;
 use crate::owned_process::{Adopted, Owned, describe};
+use crate::probe::listening_process::listener_at;
 use bench_core::target::Target;
 use bench_core::transport::Transport;
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::listening_process::listener_at;
 
 /// A server's process.
 #[derive(Debug)]

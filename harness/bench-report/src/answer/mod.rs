@@ -11,8 +11,8 @@ use super::format::{estimate, joined, thousands, writer};
 use super::templates::fill;
 use bench_core::answer::{Answer, AnswerRow, Topic, Value};
 use bench_core::figure::Figure;
+use bench_core::readable_numbers::rounded;
 use bench_core::stats::Estimate;
-use bench_system::readable_numbers::rounded;
 
 pub(super) use rows::{Question, of, questions};
 

@@ -7,9 +7,9 @@ use super::points::{self, NO_INTERVAL, OVER, at, axis, in_words, line, points, s
 use crate::Run;
 use crate::format::{bullets, capitalised, count, estimate, known, percent, ratio, sections, writer};
 use bench_core::figure::Figure;
+use bench_core::readable_numbers::counted;
 use bench_core::stats::Estimate;
 use bench_core::views::{Panel, Point, Series, Shown, shares};
-use bench_system::readable_numbers::counted;
 
 /// Lines of a headline that one view has at most: what is more stands in its table.
 const MOST_LINES: usize = 8;

@@ -15,11 +15,11 @@ mod rfc;
 mod simulations;
 
 use bench_core::config::{Campaign, ConfigDir};
+use bench_core::machine::ForeignCpu;
 use bench_core::observation::{Observation, Outcome, Sample};
 use bench_core::plan::{Plan, Trial};
 use bench_core::results::{RunFolder, SEARCH, SEARCHES, pretty};
 use bench_core::search::{Found, Judgement, Load, Search, SearchPlan};
-use bench_system::probe::other_processes::ForeignCpu;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use bench_core::config::{Campaign, ConfigDir};
 use bench_core::load::records::{HELD, TOOL_LATE};
 use bench_core::load::{Latency, OpenWindow};
+use bench_core::machine::CpuTime;
 use bench_core::observation::{Observation, Outcome, Sample};
 use bench_core::search::{Ending, Judgement, Missed, SearchPlan, Searched, Searches, summarize};
-use bench_system::probe::process_usage::CpuTime;
 use serde_json::json;
 
 use crate::samples::sample;

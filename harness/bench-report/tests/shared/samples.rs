@@ -1,8 +1,8 @@
 //! Samples for tests that need no server.
 
 use bench_core::load::{Latency, LoadSample};
+use bench_core::machine::CpuTime;
 use bench_core::observation::Sample;
-use bench_system::probe::process_usage::CpuTime;
 
 /// A window of one second in which a server answered `rate` requests for `cpu_us` each.
 pub fn sample(rate: f64, cpu_us: f64) -> Sample {

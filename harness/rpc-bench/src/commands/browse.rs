@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
+use bench_core::machine::on_path;
 use bench_core::results::{REPORT, RunFolder};
 use bench_report::html;
-use bench_system::probe::host::on_path;
 
 /// The program that opens a file with what the desktop has for it.
 const OPENER: &str = "xdg-open";
@@ -26,7 +26,7 @@ pub fn open(results: &Path, run: Option<&Path>) -> Result<bool> {
         }
     };
     let page = html::make(&folder)?;
-    bench_system::say!("{}", page.display());
+    bench_core::say!("{}", page.display());
     show(&page);
     Ok(true)
 }
@@ -42,6 +42,6 @@ fn show(page: &Path) {
         .stderr(Stdio::null())
         .status();
     if !opened.is_ok_and(|status| status.success()) {
-        bench_system::say!("{OPENER} could not open it; open the file in a browser.");
+        bench_core::say!("{OPENER} could not open it; open the file in a browser.");
     }
 }

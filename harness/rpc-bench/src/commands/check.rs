@@ -22,7 +22,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
         let at = format!("{} {}", run.cell_name(cell), bench_core::load::at(&cell.workload, cell.level));
         match cell.all_invalid() {
             // Its answers were verified like all others; whether the machine was quiet is no matter of what works.
-            Some(lost) => bench_system::say!("WARNING: {at}: every trial is invalid ({})", lost.words()),
+            Some(lost) => bench_core::say!("WARNING: {at}: every trial is invalid ({})", lost.words()),
             None => problems.push(format!("{at}: no trial has a verified answer")),
         }
     }
@@ -42,9 +42,9 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
             problems.push(format!("report.md shows no row of {}", server.name));
         }
     }
-    problems.iter().for_each(|problem| bench_system::say!("{problem}"));
+    problems.iter().for_each(|problem| bench_core::say!("{problem}"));
     if problems.is_empty() {
-        bench_system::say!("{}: {} trials, each with a verified answer", folder.0.display(), run.observed());
+        bench_core::say!("{}: {} trials, each with a verified answer", folder.0.display(), run.observed());
     }
     Ok(problems.is_empty())
 }

@@ -36,6 +36,6 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
 fn all(results: &Path) -> Result<bool> {
     let all = all_runs::load(results)?;
     super::print(all_runs::markdown(&all))?;
-    all.unreadable.iter().for_each(|run| bench_system::note!("left out: {run}"));
+    all.unreadable.iter().for_each(|run| bench_core::note!("left out: {run}"));
     Ok(true)
 }

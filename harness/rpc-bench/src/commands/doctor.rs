@@ -1,5 +1,6 @@
 //! `rpc-bench doctor`: what of this machine would spoil a measurement, and what to do about it.
 
+use bench_core::machine::{ForeignCpu, Host, MUCH_FOREIGN, MUCH_STEAL, cores};
 use std::fs;
 use std::time::Duration;
 
@@ -7,9 +8,9 @@ use anyhow::Result;
 use bench_core::config::ConfigDir;
 use bench_core::load::LoadTool;
 use bench_core::load::toolchain::Tool;
-use bench_system::probe::host::{self, Host, HostActivity, MUCH_STEAL};
-use bench_system::probe::other_processes::{ForeignCpu, MUCH_FOREIGN, Reading};
-use bench_system::readable_numbers::percent;
+use bench_core::readable_numbers::percent;
+use bench_measure::probe::host;
+use bench_measure::probe::other_processes::{Reading, with_busiest};
 
 /// Connections of the largest campaign, and a server's own files.
 const WANTED_FILES: u64 = 16_100;
@@ -40,20 +41,20 @@ impl Finding {
 pub fn doctor(config: &ConfigDir) -> Result<bool> {
     let soft = host::open_files();
     host::raise_open_files();
-    let host = Host::read();
+    let host = host::read();
     let mut findings = limits(&host, soft);
     findings.extend(others());
     findings.push(tool(config));
     for Finding { what, found, remedy } in &findings {
         let sign = if remedy.is_some() { "!" } else { " " };
-        bench_system::say!("{sign} {what:<18} {found}");
+        bench_core::say!("{sign} {what:<18} {found}");
         if let Some(remedy) = remedy {
-            bench_system::say!("{:<21}-> {remedy}", "");
+            bench_core::say!("{:<21}-> {remedy}", "");
         }
     }
     let well = findings.iter().all(|finding| finding.remedy.is_none());
     let judgement = if well { "nothing that" } else { "what is marked !" };
-    bench_system::say!("\n{judgement} would spoil a measurement");
+    bench_core::say!("\n{judgement} would spoil a measurement");
     Ok(well)
 }
 
@@ -86,13 +87,13 @@ fn limits(host: &Host, soft: u64) -> Vec<Finding> {
 
 /// What others do on this machine now.
 fn others() -> Vec<Finding> {
-    let (before, others_before) = (HostActivity::read(), Reading::now());
+    let (before, others_before) = (host::activity(), Reading::now());
     std::thread::sleep(WATCH);
-    let now = HostActivity::read().since(before);
+    let now = host::activity().since(before);
     let foreign = others_before.zip(Reading::now());
     let foreign = foreign.and_then(|(before, after)| before.until(&after, MUCH_FOREIGN));
-    let foreign = foreign.map(ForeignCpu::with_busiest);
-    let capacity = WATCH.as_secs_f64() * host::cores() as f64;
+    let foreign = foreign.map(with_busiest);
+    let capacity = WATCH.as_secs_f64() * cores() as f64;
     let stolen = now.steal_s.map(|seconds| seconds / capacity);
     let waiting = fs::read_to_string("/proc/net/sockstat").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("TCP:"))?;

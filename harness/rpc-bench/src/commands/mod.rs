@@ -24,8 +24,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use bench_core::results::{Lock, REPORT, RunFolder};
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::host;
+use bench_measure::interrupt::Interrupt;
+use bench_measure::probe::host;
 
 /// Prints a whole text, and with that all is well: who closes the other end has read enough.
 ///
@@ -43,7 +43,7 @@ pub fn print(text: impl AsRef<[u8]>) -> Result<bool> {
 
 /// Prints what a run found first, and where the rest stands.
 pub fn say_found(folder: &RunFolder, headline: &str) {
-    bench_system::say!("{headline}The whole report: {}", folder.0.join(REPORT).display());
+    bench_core::say!("{headline}The whole report: {}", folder.0.join(REPORT).display());
 }
 
 /// Takes Ctrl-C over, and lets this process and those that it starts open as many files as they may.

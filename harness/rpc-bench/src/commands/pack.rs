@@ -9,7 +9,7 @@ use bench_core::results::RunFolder;
 pub fn pack(runs: &[PathBuf]) -> Result<bool> {
     for run in runs {
         one(run)?;
-        bench_system::say!("packed {}", run.display());
+        bench_core::say!("packed {}", run.display());
     }
     Ok(true)
 }

@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use bench_core::foreign_text::shown;
 use bench_core::headers::{Access, Headers};
+use bench_core::readable_numbers::counted;
 use bench_core::target::Target;
 use bench_measure::client::{Answer, Connection};
-use bench_system::foreign_text::shown;
-use bench_system::interrupt::Interrupt;
-use bench_system::readable_numbers::counted;
+use bench_measure::interrupt::Interrupt;
 use serde_json::value::RawValue;
 use tiny_http::{Header, Method, Request, Response, Server};
 
@@ -103,7 +103,7 @@ pub fn record(args: &Args) -> Result<bool> {
         under_way: AtomicUsize::new(0),
     });
     let at = server.server_addr().to_ip().context("it listens on no address")?;
-    bench_system::say!("send calls to http://{at}/ in the place of {}; Ctrl-C ends it", target);
+    bench_core::say!("send calls to http://{at}/ in the place of {}; Ctrl-C ends it", target);
     let server = Arc::new(server);
     for _ in 0..AT_ONCE {
         let (server, target, recorder) = (Arc::clone(&server), target.clone(), Arc::clone(&recorder));
@@ -127,19 +127,19 @@ pub fn record(args: &Args) -> Result<bool> {
     let calls = written.calls();
     let to = args.to.display();
     match calls {
-        0 => bench_system::say!("no call was recorded, so there is no {to}"),
-        _ => bench_system::say!("{} of {} in {to}", counted(calls, "call"), methods(&written)),
+        0 => bench_core::say!("no call was recorded, so there is no {to}"),
+        _ => bench_core::say!("{} of {} in {to}", counted(calls, "call"), methods(&written)),
     }
     if written.left_out > 0 {
         let left_out = counted(written.left_out, "call");
-        bench_system::say!("{left_out} left out, as --leave-out and its defaults say");
+        bench_core::say!("{left_out} left out, as --leave-out and its defaults say");
     }
     if written.no_calls > 0 {
         let no_calls = counted(written.no_calls, "message");
-        bench_system::say!("{no_calls} left out: no JSON, no method, or no array or object as parameters");
+        bench_core::say!("{no_calls} left out: no JSON, no method, or no array or object as parameters");
     }
     if calls > 0 {
-        bench_system::say!(
+        bench_core::say!(
             "to send them, in a workload: requests = {:?}, order = \"file\", expected = \"no error\"",
             args.to.file_name().unwrap_or_default()
         );

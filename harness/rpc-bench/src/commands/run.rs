@@ -11,9 +11,9 @@ use bench_core::load::toolchain::{Tool, Tools};
 use bench_core::plan::Plan;
 use bench_core::provenance::check_unchanged;
 use bench_core::results::{Lock, RunFolder};
+use bench_measure::interrupt::{Interrupt, Interrupted};
 use bench_measure::run;
 use bench_measure::watch;
-use bench_system::interrupt::{Interrupt, Interrupted};
 
 use super::{CommandLine, locked, prepare, quoted, resumed, say_found};
 
@@ -90,7 +90,7 @@ impl Args {
     fn watch(&self) -> Result<()> {
         if let Some(addr) = self.prometheus {
             let bound = watch::begin(addr, &self.prometheus_targets)?;
-            bench_system::note!(
+            bench_core::note!(
                 "progress and samples are at http://{bound}/metrics; who reads them takes CPU time from what is \
                  measured"
             );
@@ -159,17 +159,17 @@ pub(super) fn measure(
         Some((folder, _)) => folder.conditions()?.open_loop_tools,
         None => Vec::new(),
     };
-    plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| bench_system::note!("{note}"));
+    plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| bench_core::note!("{note}"));
     let building = Instant::now();
     let say_again = |error: &anyhow::Error| {
         if error.is::<Interrupted>() {
-            bench_system::note!("\n{error}; start again with: {again}");
+            bench_core::note!("\n{error}; start again with: {again}");
         }
     };
     let built = Tools::find(&needed(&plan, &begun_with), &config.tools())
         .and_then(|tools| run::build(&plan).map(|()| tools));
     let mut tools = built.inspect_err(say_again)?;
-    bench_system::note!("built in {} s; now measuring", building.elapsed().as_secs());
+    bench_core::note!("built in {} s; now measuring", building.elapsed().as_secs());
     let (folder, _locked) = match resumed {
         Some(resumed) => {
             check_as_begun(&resumed.0, &tools)?;
@@ -182,12 +182,12 @@ pub(super) fn measure(
         }
     };
     let path = folder.0.display();
-    bench_system::note!("results go to {path}");
+    bench_core::note!("results go to {path}");
     let carried_out = run::carry_out(&folder, &tools, interrupt, &print_so_far);
     watch::end();
     carried_out.inspect_err(|_| {
         let (kept, typed) = (folder.kept_trials(), quoted(&path));
-        bench_system::note!(
+        bench_core::note!(
             "\n{kept} trials are kept; resume the run with: cargo rpc-bench run --resume {typed}"
         );
     })?;
@@ -197,7 +197,7 @@ pub(super) fn measure(
         run.without_valid_trial()?.into_iter().chain(run.shortcomings()?).collect();
     if let [first, others @ ..] = shortcomings.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
-        bench_system::note!("exit code 1: {first}{more}");
+        bench_core::note!("exit code 1: {first}{more}");
     }
     Ok(shortcomings.is_empty())
 }
@@ -205,10 +205,10 @@ pub(super) fn measure(
 /// The first screen of a run whose duets or headline have been analysed. A run goes on without it.
 fn print_so_far(folder: &RunFolder) {
     match bench_report::Run::load(folder).and_then(|run| bench_report::so_far(&run)) {
-        Ok(screen) => bench_system::say!(
+        Ok(screen) => bench_core::say!(
             "\nSo far:\n\n{screen}\nWhat is open here, and all else that the campaign measures, follows.\n"
         ),
-        Err(error) => bench_system::note!("no first screen yet: {error:#}"),
+        Err(error) => bench_core::note!("no first screen yet: {error:#}"),
     }
 }
 

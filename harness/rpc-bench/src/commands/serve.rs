@@ -8,9 +8,9 @@ use bench_core::config::{ConfigDir, Environment, Server, Tuning};
 use bench_core::load::{Load, LoadTool};
 use bench_core::target::Target;
 use bench_core::workload::Workload;
+use bench_measure::probe::host;
 use bench_measure::subject::{self, Files};
 use bench_report::shell;
-use bench_system::probe::host;
 use validator_state::SeededSpec;
 
 /// Which server, and where.
@@ -72,12 +72,12 @@ fn print_hints(server: &Server, workload: &Workload, request: &str, addr: &str) 
     let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, access, ..Load::default() };
     let by_hand: Vec<String> =
         tool.driver().by_hand(&load, request, &url).iter().map(|command| shell(command)).collect();
-    bench_system::say!("{}: {}\n", server.name, server.title);
+    bench_core::say!("{}: {}\n", server.name, server.title);
     if workload.is_mix() {
         let (name, words) = (&workload.name, workload.words());
-        bench_system::say!("{name} is a mix, of which this is one request: {words}\n");
+        bench_core::say!("{name} is a mix, of which this is one request: {words}\n");
     }
-    bench_system::say!("{}{of_curl}\n", shell(&curl));
-    bench_system::say!("{}\n", by_hand.join(" | "));
-    bench_system::say!("(`just tools` says where the pinned {} is; Ctrl-C ends the server)\n", tool.name());
+    bench_core::say!("{}{of_curl}\n", shell(&curl));
+    bench_core::say!("{}\n", by_hand.join(" | "));
+    bench_core::say!("(`just tools` says where the pinned {} is; Ctrl-C ends the server)\n", tool.name());
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use bench_core::text_files;
 use bench_report::pages::{self, Difference, Sources};
-use bench_system::text_files;
 
 /// Whether to change anything.
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ pub fn splice(results: &Path, args: &Args) -> Result<bool> {
             pages::splice(&text, pages::to_results(&path), &mut sources).with_context(|| shown.clone())?;
         for Difference { line, printed, recomputed } in &differences {
             let replaced = if args.check { "replace" } else { "replaced" };
-            bench_system::say!("{shown}:{line}: {replaced} {printed:?} by {recomputed:?}");
+            bench_core::say!("{shown}:{line}: {replaced} {printed:?} by {recomputed:?}");
         }
         if args.check {
             is_current &= differences.is_empty();
@@ -35,7 +35,7 @@ pub fn splice(results: &Path, args: &Args) -> Result<bool> {
         }
     }
     if !is_current {
-        bench_system::say!("The pages don't agree with their runs; renew them with: just splice");
+        bench_core::say!("The pages don't agree with their runs; renew them with: just splice");
     }
     Ok(is_current)
 }

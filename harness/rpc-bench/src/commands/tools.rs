@@ -27,9 +27,9 @@ pub fn tools(config: &ConfigDir, args: &Args) -> Result<bool> {
     };
     for tool in tools {
         let tool = Tool::find(tool, &config.tools())?;
-        bench_system::say!("{} {} at {}", tool.name, tool.version, tool.path.display());
+        bench_core::say!("{} {} at {}", tool.name, tool.version, tool.path.display());
         if let Some(caveat) = tool.caveat() {
-            bench_system::say!("note: {caveat}");
+            bench_core::say!("note: {caveat}");
         }
     }
     Ok(true)

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use bench_core::config::{ConfigDir, Placement};
+use bench_core::machine::on_path;
+use bench_core::text_files::{read, write};
 use bench_measure::client::agent;
+use bench_measure::interrupt::Interrupt;
 use bench_measure::owned_process::{Output, Owned, describe};
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::host::on_path;
-use bench_system::text_files::{read, write};
 use rustix::process::Signal;
 
 /// How long a program may take until it answers.
@@ -71,26 +71,24 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
     write_config(&config.0.join("watch"), args)?;
     let mut started = Vec::new();
     let listens = start_prometheus(&prometheus, args, &interrupt, &mut started)?;
-    bench_system::say!("Prometheus: http://{listens}/graph");
+    bench_core::say!("Prometheus: http://{listens}/graph");
     match on_path("prometheus-node-exporter").or_else(|| on_path("node_exporter")) {
         Some(program) => {
             let address = format!("--web.listen-address={}", args.node_listen);
             started.push(start("node_exporter", &program, &[address], &args.folder)?);
-            bench_system::say!("node_exporter: http://{}/metrics", args.node_listen);
+            bench_core::say!("node_exporter: http://{}/metrics", args.node_listen);
         }
-        None => bench_system::say!(
+        None => bench_core::say!(
             "node_exporter: not installed, so the board's last row stays empty: apt-get install \
              prometheus-node-exporter"
         ),
     }
-    bench_system::say!(
-        "Grafana's board is bench-scripts/watch/board.json; docs/HOSTS.md says how to show it"
-    );
-    bench_system::say!("now start a run: just bench-all smoke --prometheus 127.0.0.1:0");
-    bench_system::say!(
+    bench_core::say!("Grafana's board is bench-scripts/watch/board.json; docs/HOSTS.md says how to show it");
+    bench_core::say!("now start a run: just bench-all smoke --prometheus 127.0.0.1:0");
+    bench_core::say!(
         "k6's own samples: K6_PROMETHEUS_RW_SERVER_URL=http://{listens}/api/v1/write before the command"
     );
-    bench_system::say!("(Ctrl-C ends what was started here)");
+    bench_core::say!("(Ctrl-C ends what was started here)");
     let ended = interrupt.wait_for_end(|| {
         for one in &mut started {
             if let Some(status) = one.process.ended()? {

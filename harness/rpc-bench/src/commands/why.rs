@@ -2,10 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 use bench_core::config::{ConfigDir, Environment};
+use bench_measure::probe::callgrind::INSTALL;
 use bench_measure::run::instructions::{Counter, is_possible};
 use bench_measure::subject;
 use bench_report::instructions::side_by_side;
-use bench_system::probe::callgrind::INSTALL;
 
 use super::{prepare, print};
 
@@ -46,7 +46,7 @@ pub fn why(config: &ConfigDir, args: &Args) -> Result<bool> {
     let counter = Counter { workload: &workload, environment: &environment, folder, interrupt: &interrupt };
     let mut counted = Vec::new();
     for server in servers {
-        bench_system::note!("counting instructions of {} {}", server.name, workload.name);
+        bench_core::note!("counting instructions of {} {}", server.name, workload.name);
         counted.push((server.name.clone(), counter.by_function(&server)?));
     }
     print(side_by_side(&workload.name, &counted))

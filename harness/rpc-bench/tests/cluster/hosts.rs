@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use bench_system::probe::host::on_path;
+use bench_core::machine::on_path;
 use serde_json::Value;
 
 use super::configuration;

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use bench_system::probe::host::on_path;
+use bench_core::machine::on_path;
 
 use super::network::{Network, command_line, kill, until};
 

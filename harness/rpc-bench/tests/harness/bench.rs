@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use bench_core::cargo::without_own_package;
 use bench_core::config::ConfigDir;
 use bench_core::load::LoadTool;
 use bench_core::load::toolchain::Tool;
-use bench_system::cargo::without_own_package;
 use serde_json::Value;
 use tempfile::TempDir;
 

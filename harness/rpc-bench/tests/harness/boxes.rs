@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bench_system::cgroup::{Cgroup, Cpus, MemoryMax, Size};
+use bench_measure::cgroup::{Cgroup, Cpus, MemoryMax, Size};
 
 use crate::bench::{Bench, stderr, until};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use bench_system::probe::host::on_path;
+use bench_core::machine::on_path;
 
 use crate::bench::{Bench, stderr};
 

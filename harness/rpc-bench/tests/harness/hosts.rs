@@ -92,7 +92,7 @@ fn a_host_that_is_lost_late_or_of_another_build_is_named_and_voids_its_trials_al
 
 #[test]
 fn a_clock_that_is_wrong_is_named() {
-    if bench_system::probe::host::on_path("faketime").is_none() {
+    if bench_core::machine::on_path("faketime").is_none() {
         eprintln!("SKIPPED: faketime is not installed");
         return;
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use bench_core::machine::on_path;
 use bench_measure::client::agent;
-use bench_system::probe::host::on_path;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, PATIENCE, entry, until};

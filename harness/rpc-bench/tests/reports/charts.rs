@@ -1,6 +1,7 @@
 //! Resources through the window and the quantile function of latency: from samples with a known truth to the summary,
 //! and to a report with their charts, or without.
 
+use bench_core::machine::ResourceSample;
 use std::collections::BTreeMap;
 
 use crate::observed::{self, Reported, observe, two_servers};
@@ -10,8 +11,6 @@ use bench_core::observation::Sample;
 use bench_core::plan::Plan;
 use bench_core::plan::Trial;
 use bench_core::{Cell, Summary, summarize};
-
-use bench_system::probe::resources::ResourceSample;
 
 /// Two servers at two loads, of which the higher one is the headline's; a window of a second.
 fn plan(blocks: u32) -> Plan {

@@ -3,9 +3,9 @@
 
 use bench_core::Verdict;
 use bench_core::figure::Figure;
+use bench_core::machine::ForeignCpu;
 use bench_core::plan::Plan;
 use bench_report::headline;
-use bench_system::probe::other_processes::ForeignCpu;
 
 use crate::observed::{Reported, cells, observe_planned, resolved};
 use crate::samples::sample;

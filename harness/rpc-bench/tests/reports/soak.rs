@@ -2,11 +2,10 @@
 
 use bench_core::config::{ConfigDir, Instead};
 use bench_core::load::{Bin, LoadTool};
+use bench_core::machine::{ForeignCpu, ResourceSample};
 use bench_core::observation::{Observation, Sample};
 use bench_core::plan::{Plan, trials_at};
 use bench_measure::run::resolve;
-use bench_system::probe::other_processes::ForeignCpu;
-use bench_system::probe::resources::ResourceSample;
 
 use crate::observed::{Reported, completed, observation};
 use crate::samples::sample;

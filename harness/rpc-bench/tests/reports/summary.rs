@@ -3,6 +3,7 @@
 mod bounds;
 mod lost_blocks;
 
+use bench_core::machine::ForeignCpu;
 use std::collections::{BTreeMap, HashSet};
 
 use crate::observed::{completed, observation, two_servers};
@@ -14,7 +15,6 @@ use bench_core::observation::{Observation, Outcome};
 use bench_core::plan::{self, Trial};
 use bench_core::stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
 use bench_core::{Comparison, Comparisons, Finding, Lost, Mark, Observed, Summary, Verdict, summarize};
-use bench_system::probe::other_processes::ForeignCpu;
 
 fn campaign(blocks: u32) -> Campaign {
     Campaign { max_blocks: blocks, max_extra_blocks: None, ..two_servers() }

@@ -8,9 +8,9 @@ use anyhow::{Context, Result, ensure};
 
 use super::super::LoadTool;
 use super::super::load_tool::{About, Build};
-use bench_system::foreign_text::bounded;
-use bench_system::interrupt::check_ended_by_itself;
-use bench_system::probe::host::on_path;
+use crate::foreign_text::bounded;
+use crate::interrupted::check_ended_by_itself;
+use crate::machine::on_path;
 
 /// Builds a tool from the `go.mod` of its folder in that of the tools' pins, into their folder `bin`.
 pub(super) fn go(tool: LoadTool, tools: &Path) -> Result<()> {
@@ -28,7 +28,7 @@ pub(super) fn go(tool: LoadTool, tools: &Path) -> Result<()> {
         pins.join("go.mod").display()
     );
     let bin = std::path::absolute(tools.join("bin")).context("the tools' folder has no absolute path")?;
-    bench_system::note!("building {name} from {}", pins.join("go.mod").display());
+    crate::note!("building {name} from {}", pins.join("go.mod").display());
     // The sums in go.sum are checked by Go itself; nothing in the environment may turn the checksum database off.
     let mut go = Command::new("go");
     for variable in ["GONOSUMDB", "GONOSUMCHECK", "GOPRIVATE", "GOSUMDB"] {

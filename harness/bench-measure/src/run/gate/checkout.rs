@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use bench_system::repository;
+use bench_core::repository;
 
 /// Where checkouts are made.
 const FOLDER: &str = "target/gate";
@@ -165,7 +165,7 @@ fn remove(folder: &Path) -> Result<()> {
 impl Drop for Checkout {
     fn drop(&mut self) {
         if let Err(error) = remove(&self.folder) {
-            bench_system::note!("{} could not be removed: {error:#}", self.folder.display());
+            bench_core::note!("{} could not be removed: {error:#}", self.folder.display());
         }
     }
 }

@@ -10,15 +10,15 @@ use anyhow::{Context, Result, ensure};
 use self::checkout::Checkout;
 use super::instructions::Counter;
 use super::resolved;
+use crate::interrupt::Interrupt;
 use crate::subject::{self, layouts::build_in};
 use bench_core::config::layouts::{self, Layouts, can_be_drawn};
 use bench_core::config::{Campaign, ConfigDir, Percent, Server};
 use bench_core::plan::Plan;
 use bench_core::provenance::sources;
+use bench_core::repository::sha256_of_file;
 use bench_core::results::RunFolder;
 use bench_core::workload::Workload;
-use bench_system::interrupt::Interrupt;
-use bench_system::repository::sha256_of_file;
 
 /// The servers that are compared where none is named: those whose figures the README has.
 const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "axum"];
@@ -245,7 +245,7 @@ impl Sides {
             for Pair { now, base } in self.pairs.iter().filter(|pair| self.is_drawn(pair)) {
                 let of = |server: &Server| counter.per_request(&layouts::in_layout(server, LAYOUTS, 1));
                 let (server, workload) = (now.name.clone(), workload.name.clone());
-                bench_system::note!("counting instructions of {server} {workload}");
+                bench_core::note!("counting instructions of {server} {workload}");
                 counted.push(Counted { server, workload, before: of(base)?, now: of(now)? });
             }
         }

@@ -15,13 +15,13 @@ use super::shared::{
     BODIES, Clock, Done, HELLO, Hello, HostResult, Measured, REPLY, RESULT, Reply, SharedLoad,
 };
 use super::shared::{of_rank, own_sha256, unix_us};
+use crate::interrupt::{Interrupt, recorded};
+use crate::probe::host;
 use crate::run::trial::tool::{Order, Prepared, Runner};
 use bench_core::config::Placement;
 use bench_core::load::load_tool::Bodies;
 use bench_core::load::toolchain::{Tool, Tools};
 use bench_core::results::{RunFolder, pretty};
-use bench_system::interrupt::{Interrupt, recorded};
-use bench_system::probe::host::{self, Host};
 
 /// What launchers say the rank by.
 const RANKS: [&str; 4] = ["SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JOB_COMPLETION_INDEX"];
@@ -81,7 +81,7 @@ pub fn carry_out(share: &Share, interrupt: &Interrupt) -> Result<()> {
     ensure!(still_holds(&share.plan, &text), "the trial is void: {} is gone", share.plan.display());
     let mut said = None;
     let done = recorded(done, |reason| Done::Refused { reason: said.insert(reason).clone() })?;
-    let result = HostResult { rank, name, host: Host::machine(), clock, done };
+    let result = HostResult { rank, name, host: crate::probe::host::machine(), clock, done };
     folder.write_derived(&of_rank(rank, RESULT), &pretty(&result)?)?;
     said.map_or(Ok(()), |said| bail!("host {rank}: {said}"))
 }
@@ -203,7 +203,7 @@ fn prepare(plan: &SharedLoad, rank: u32, folder: &RunFolder) -> Result<Prepared>
         return prepare(&mut Bodies::One(body));
     }
     let path = folder.0.join(of_rank(rank, BODIES));
-    let text = bench_system::text_files::read(&path)?;
+    let text = bench_core::text_files::read(&path)?;
     prepare(&mut Bodies::Stream(&mut text.lines().map(str::to_owned)))
 }
 

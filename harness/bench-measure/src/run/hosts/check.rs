@@ -7,9 +7,9 @@ use anyhow::{Result, bail, ensure};
 
 use bench_core::config::parts::{BACKGROUND, DUETS, HOLD, NETWORK, PLACEMENT, STAGES};
 use bench_core::config::{Campaign, Pool};
+use bench_core::machine::on_path;
 use bench_core::plan::Plan;
 use bench_core::workload::Workload;
-use bench_system::probe::host::on_path;
 
 /// Whether a campaign's loads can be divided among the hosts of a pool.
 ///

@@ -4,6 +4,7 @@
 //! loop the tools' histograms add, where a tool has one; a tool that prints only quantiles has none of all hosts, since
 //! neither a mean nor a maximum of quantiles is one.
 
+use bench_core::machine::Host;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
@@ -14,7 +15,6 @@ use bench_core::config::Pool;
 use bench_core::load::records::{self, Record, histogram};
 use bench_core::load::sample_details::{Connects, Details, HostShare};
 use bench_core::load::{Latency, Load, LoadSample};
-use bench_system::probe::host::Host;
 
 /// Points of a merged quantile function in each halving of the distance to 1.
 const POINTS: u32 = 10;

@@ -1,6 +1,7 @@
 //! What the harness and its agents write for each other, into a folder that all of them see. Each file is written whole
 //! and then renamed, so that nobody reads half of one.
 
+use bench_core::machine::{CpuTime, Host};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,9 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use bench_core::load::{Load, LoadSample, LoadTool};
-use bench_system::probe::host::Host;
-use bench_system::probe::process_usage::CpuTime;
-use bench_system::repository;
+use bench_core::repository;
 
 /// The file of a [`SharedLoad`].
 pub const PLAN: &str = "plan.json";
@@ -120,7 +119,7 @@ pub enum Done {
     /// Nothing, or the load tool failed.
     Refused {
         /// Why.
-        #[serde(serialize_with = "bench_system::foreign_text::kept")]
+        #[serde(serialize_with = "bench_core::foreign_text::kept")]
         reason: String,
     },
     /// It sent its share.

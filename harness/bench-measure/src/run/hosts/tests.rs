@@ -1,5 +1,6 @@
 //! Merging: what several hosts measured is what one would have, and where it can't be, nothing is shown.
 
+use bench_core::machine::CpuTime;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
@@ -12,8 +13,6 @@ use super::telling;
 use bench_core::config::Pool;
 use bench_core::load::records::{Record, sample};
 use bench_core::load::{Latency, Load, LoadSample};
-use bench_system::probe::host::Host;
-use bench_system::probe::process_usage::CpuTime;
 
 fn record(intended_us: u64, lag_us: u64, took_us: u64) -> Record {
     let sent_us = intended_us + lag_us;
@@ -30,7 +29,7 @@ fn record(intended_us: u64, lag_us: u64, took_us: u64) -> Record {
 fn result(rank: u32, sample: LoadSample, histogram: Option<String>) -> HostResult {
     let measured = Measured { sample: Box::new(sample), histogram, cpu: CpuTime::default(), late_us: 0.0 };
     let (name, done) = (format!("m{rank}"), Done::Measured(measured));
-    HostResult { rank, name, host: Host::machine(), clock: None, done }
+    HostResult { rank, name, host: crate::probe::host::machine(), clock: None, done }
 }
 
 /// Latencies of very different hosts: each has a scale of its own, and some requests wait.

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use super::Seen;
 use crate::client::{Connection, MOST_BYTES};
+use crate::probe::listen_queue::Listening;
+use crate::probe::process_usage::cpu_time;
+use crate::probe::threads;
 use bench_core::observation::Capacity;
 use bench_core::target::Target;
 use bench_core::transport::Transport;
-use bench_system::probe::listen_queue::Listening;
-use bench_system::probe::process_usage::cpu_time;
-use bench_system::probe::threads;
 
 /// Requests that are sent at least; and at most, where even the fastest of them is not quick. Fewer where the time for
 /// them is over.

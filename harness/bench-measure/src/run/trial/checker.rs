@@ -9,11 +9,11 @@ use std::time::Duration;
 use validator_state::State;
 
 use crate::client::{Answer, Connection, settled};
+use crate::probe::process_usage::thread_cpu_s;
+use crate::probe::watcher::Watcher;
+use bench_core::foreign_text::shown;
 use bench_core::observation::{Checked, Differences};
 use bench_core::workload::requests::{DrawnRequest, Stream};
-use bench_system::foreign_text::shown;
-use bench_system::probe::process_usage::thread_cpu_s;
-use bench_system::probe::watcher::Watcher;
 
 /// Time between two requests.
 const EVERY: Duration = Duration::from_millis(100);

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::Seen;
+use crate::interrupt::Interrupt;
 use crate::owned_process::Owned;
+use crate::probe::listening_process::{accepted_at, has_socket};
+use crate::probe::resources::{held, settle};
 use bench_core::observation::Connecting;
-use bench_system::interrupt::Interrupt;
-use bench_system::probe::listening_process::{accepted_at, has_socket};
-use bench_system::probe::resources::{held, settle};
 
 /// Usual time between two counts of the server's open files.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -127,8 +127,8 @@ mod tests {
 
     use super::*;
     use crate::owned_process::Output;
+    use crate::probe::resources::AtRest;
     use bench_core::config::Placement;
-    use bench_system::probe::resources::AtRest;
 
     #[test]
     fn ninety_nine_of_a_hundred_are_enough_and_all_of_a_few() {

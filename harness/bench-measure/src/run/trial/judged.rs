@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::checker::rises;
+use crate::cgroup::{OutOfMemory, Usage};
 use crate::client::{self, NoAnswer, Refused, Right, Verdict};
 use crate::metrics::{self, ServerCounts};
 use crate::run::ended::{Ended, Ending, Judged};
@@ -16,7 +17,6 @@ use bench_core::load::failure::Failure;
 use bench_core::observation::{Checked, Differences, Outcome, Sample};
 use bench_core::workload::requests::Known;
 use bench_core::workload::{NewestCall, Truth};
-use bench_system::cgroup::{OutOfMemory, Usage};
 
 /// What became of a trial. Whatever was noticed first, a server that has ended is the reason.
 ///

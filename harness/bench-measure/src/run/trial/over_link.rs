@@ -3,6 +3,8 @@
 //! The trial runs on a thread in the load tool's namespace, so that its requests to the server, its load tool and its
 //! counters are of that side; the server alone is started on the other one.
 
+use crate::probe::network;
+use bench_core::machine::NetworkCounters;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -13,7 +15,6 @@ use crate::subject::Subject;
 use bench_core::config::Network;
 use bench_core::observation::Observation;
 use bench_core::plan::Trial;
-use bench_system::probe::network::NetworkCounters;
 
 impl Bench<'_> {
     /// Runs a trial over a network that is made for it.
@@ -28,9 +29,9 @@ impl Bench<'_> {
 
 /// The kernel's counters of the load tool's side and, where the server is on one of its own, of that side too.
 pub(super) fn counters(subject: &Subject) -> NetworkCounters {
-    let near = NetworkCounters::read();
+    let near = network::read();
     match (&subject.link, subject.pid()) {
-        (Some(_), Some(pid)) => near.plus(NetworkCounters::of(pid)),
+        (Some(_), Some(pid)) => near.plus(network::of(pid)),
         _ => near,
     }
 }

@@ -1,5 +1,6 @@
 //! A load tool, whichever it is: prepared, run, and read.
 
+use bench_core::machine::{CpuTime, ResourceSample};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,9 +10,14 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::Signal;
 
 use super::connecting::{Holding, first_connection};
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::owned_process::{Limits, Output, Owned, describe, remove_if_empty};
+use crate::probe::process_usage::cpu_time;
+use crate::probe::resources::{AtRest, Sampled, sample};
+use crate::probe::watcher::Watcher;
 use crate::run::ended::{Ended, Ending};
 use bench_core::config::Placement;
+use bench_core::foreign_text::{beginning_of, last_line};
 use bench_core::load::load_tool::Bodies;
 use bench_core::load::load_tool::{Files, Invocation, Job, Reading};
 use bench_core::load::records::{self, kept};
@@ -20,11 +26,6 @@ use bench_core::load::{Load, LoadSample, LoadTool};
 use bench_core::observation::{Connecting, Outcome};
 use bench_core::results::{RunFolder, with_ending};
 use bench_core::workload::requests::Known;
-use bench_system::foreign_text::{beginning_of, last_line};
-use bench_system::interrupt::{Interrupt, Interrupted};
-use bench_system::probe::process_usage::{CpuTime, cpu_time};
-use bench_system::probe::resources::{AtRest, ResourceSample, Sampled, sample};
-use bench_system::probe::watcher::Watcher;
 
 /// How long a load tool may take beyond its window and its timeout.
 pub(in crate::run) const TOOL_GRACE: Duration = Duration::from_secs(10);
@@ -292,7 +293,7 @@ pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Resul
         // Whole or not at all, or a run whose disk was full could not be resumed.
         tools.write_derived(name, content)?;
     }
-    let kept = bench_system::text_files::read(&path)?;
+    let kept = bench_core::text_files::read(&path)?;
     let shown = path.display();
     ensure!(kept == content, "{shown} is not this version's: resume the run with the version that began it");
     Ok(path)

@@ -10,6 +10,8 @@ use anyhow::Result;
 use super::Bench;
 use super::checker::{self, CheckedWindow, Checker};
 use crate::client::Connection;
+use crate::probe::free_space;
+use crate::probe::watcher::Watcher;
 use crate::subject::Subject;
 use bench_core::load::Load;
 use bench_core::load::load_tool::Bodies;
@@ -17,8 +19,6 @@ use bench_core::observation::{Checked, Differences, Outcome};
 use bench_core::plan::Trial;
 use bench_core::workload::Traffic;
 use bench_core::workload::requests::{Known, RequestSource};
-use bench_system::probe::free_space;
-use bench_system::probe::watcher::Watcher;
 
 /// What any trial may write, in bytes: what tools and servers print, its observation, and the report in the end.
 const ANY: u64 = 32 << 20;
@@ -136,11 +136,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::interrupt::Interrupt;
     use crate::run::Truths;
     use bench_core::config::{ConfigDir, Instead};
     use bench_core::load::toolchain::Tools;
     use bench_core::results::RunFolder;
-    use bench_system::interrupt::Interrupt;
 
     #[test]
     fn a_trial_at_a_rate_needs_room_for_each_of_its_requests() {

@@ -4,19 +4,20 @@
 //! That request to a port of its own costs the server some 100 µs, next to nothing in a window. On a machine that is
 //! full the answer may take some milliseconds, so its time is kept with it.
 
+use bench_core::machine::CpuTime;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use super::Seen;
 use super::checker::CheckedWindow;
 use crate::metrics::{self, ServerCounts};
+use crate::probe::listen_queue::Listening;
+use crate::probe::process_usage::{cpu_time, thread_cpu_s};
+use crate::probe::resources::{Sampled, sample};
+use crate::probe::watcher::Watcher;
 use crate::subject::Subject;
 use bench_core::observation::Half;
 use bench_core::target::Target;
-use bench_system::probe::listen_queue::Listening;
-use bench_system::probe::process_usage::{CpuTime, cpu_time, thread_cpu_s};
-use bench_system::probe::resources::{Sampled, sample};
-use bench_system::probe::watcher::Watcher;
 
 /// What observes a window, each from a thread of its own.
 pub(super) struct Watch {

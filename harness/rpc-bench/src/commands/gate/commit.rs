@@ -10,17 +10,17 @@ use bench_core::config::ConfigDir;
 use bench_core::figure::Figure;
 use bench_core::load::LoadTool;
 use bench_core::load::toolchain::Tools;
+use bench_core::machine::on_path;
 use bench_core::moves::{ACCEPTED, Accepted, Compared, Found, Judgement, Moved, Rules, State, judge};
+use bench_core::readable_numbers::counted as counted_words;
 use bench_core::results::{REPORT, RunFolder};
+use bench_measure::interrupt::{Interrupt, Interrupted};
+use bench_measure::probe::callgrind;
 use bench_measure::run;
 use bench_measure::run::gate::{Counted, Question, Sides, checkout};
 use bench_measure::run::instructions;
 use bench_report::Run;
 use bench_report::moves;
-use bench_system::interrupt::{Interrupt, Interrupted};
-use bench_system::probe::callgrind;
-use bench_system::probe::host::on_path;
-use bench_system::readable_numbers::counted as counted_words;
 use serde::Serialize;
 
 use super::Args;
@@ -65,7 +65,7 @@ impl Args {
     }
 
     fn say(&self, text: &str) {
-        if self.json { bench_system::note!("{text}") } else { bench_system::say!("{text}") }
+        if self.json { bench_core::note!("{text}") } else { bench_core::say!("{text}") }
     }
 
     /// Adds to the page of a CI's job, where there is one.
@@ -80,7 +80,7 @@ impl Args {
     fn print(&self, ending: Ending, document: Document<'_>) -> Result<Ending> {
         if self.json {
             let document = Document { schema: SCHEMA, exit_code: ending as u8, ..document };
-            bench_system::say!("{}", serde_json::to_string_pretty(&document)?);
+            bench_core::say!("{}", serde_json::to_string_pretty(&document)?);
         }
         Ok(ending)
     }
@@ -172,11 +172,11 @@ fn measure(
     let begun = run::begin(results, &plan, &text, &mut tools, &command, interrupt);
     let folder = begun.inspect_err(|error| {
         if error.is::<Interrupted>() {
-            bench_system::note!("\n{error}; start again with: {command}");
+            bench_core::note!("\n{error}; start again with: {command}");
         }
     })?;
     let _locked = folder.lock()?;
-    bench_system::note!("results go to {}", folder.0.display());
+    bench_core::note!("results go to {}", folder.0.display());
     let carried_out = run::carry_out(&folder, &tools, interrupt, &|_| ());
     let counted = carried_out.and_then(|()| match instructions::is_possible() {
         true => sides.count(&plan, &folder, interrupt),
@@ -187,7 +187,7 @@ fn measure(
             Ok(Vec::new())
         }
     });
-    let counted = counted.inspect_err(|_| bench_system::note!("\n{}", what_is_left(&folder, &command)))?;
+    let counted = counted.inspect_err(|_| bench_core::note!("\n{}", what_is_left(&folder, &command)))?;
     Ok((bench_report::write(&folder)?, counted, folder.0.join(REPORT)))
 }
 

@@ -3,18 +3,18 @@
 //! A thread of the harness reads them, and keeps its own cost in bounds: files of `/proc` stay open, and after a
 //! reading that took long it rests longer. Totals are out of scope: `process_usage` reads them at the window's ends.
 
+use bench_core::machine::ResourceSample;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use super::listen_queue::Listening;
-pub use super::proc_reader::ResourceSample;
 use super::proc_reader::{Reader, open_files};
 use super::process_usage::thread_cpu_s;
 use super::watcher::Watcher;
 use crate::interrupt::Interrupt;
-use crate::kernel_files::counted;
+use bench_core::machine::counted;
 
 /// What a server holds when it is ready, before any load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Files in which the kernel says what it counts, and what came between two readings of a count.
+//! Files in which the kernel says what it counts.
 
 use std::fs;
 use std::path::Path;
@@ -13,9 +13,4 @@ pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
 pub(crate) fn value(text: &str, name: &str) -> Option<u64> {
     let line = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
     text.lines().find_map(line)
-}
-
-/// What was counted from an earlier reading to a later one; unknown where it is unknown in one of them.
-pub(crate) fn counted(now: Option<u64>, earlier: Option<u64>) -> Option<u64> {
-    Some(now?.saturating_sub(earlier?))
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::kernel_files;
+use super::counted as since;
 use crate::readable_numbers::{bytes, counted};
 
 /// What the processes of a group used. What is not limited is not counted.
@@ -29,12 +29,12 @@ impl Usage {
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
-            periods: kernel_files::counted(self.periods, earlier.periods),
-            throttled_periods: kernel_files::counted(self.throttled_periods, earlier.throttled_periods),
+            periods: since(self.periods, earlier.periods),
+            throttled_periods: since(self.throttled_periods, earlier.throttled_periods),
             throttled_s: self.throttled_s.zip(earlier.throttled_s).map(|(now, then)| (now - then).max(0.0)),
             memory_peak_bytes: self.memory_peak_bytes,
-            memory_limit_hits: kernel_files::counted(self.memory_limit_hits, earlier.memory_limit_hits),
-            oom_kills: kernel_files::counted(self.oom_kills, earlier.oom_kills),
+            memory_limit_hits: since(self.memory_limit_hits, earlier.memory_limit_hits),
+            oom_kills: since(self.oom_kills, earlier.oom_kills),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use rustix::fs::statvfs;
 
-use crate::readable_numbers::bytes;
+use bench_core::readable_numbers::bytes;
 
 /// Whether the disk of a folder has room for that number of bytes, for this user: some of it may be root's alone.
 ///

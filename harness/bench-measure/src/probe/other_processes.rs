@@ -9,21 +9,15 @@
 //! and there was no other process. The clocks know nothing of that. They miss a process that began and ended in the
 //! window and that its parent did not wait for.
 
+use bench_core::machine::ForeignCpu;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
-
-use serde::{Deserialize, Serialize};
 
 use super::harness_usage::{own_cpu_s, own_pids};
 use super::host::{may_use, spent_s};
 use super::process_usage::{clock_s, process};
 use crate::kernel_files::{text, value};
-
-/// The share of the processors' time above which other processes make a trial invalid. Readings of `/proc/stat` are
-/// good to 10 ms a processor, 2 % of the shortest window there is (500 ms); the services of an idle machine use well
-/// below 1 %. What is below may move a rate by as much, in either server of a comparison alike.
-pub const MUCH_FOREIGN: f64 = 0.03;
 
 /// How the kernel calls its threads that work for whoever uses the network: soft interrupts put off under load, memory
 /// of closed connections given back, work queues. With thousands of connections they use more than [`MUCH_FOREIGN`] by
@@ -42,36 +36,11 @@ const WATCH: Duration = Duration::from_millis(100);
 /// The share of one processor from which a process is worth naming.
 const NAMED: f64 = 0.05;
 
-/// CPU time of other processes in a window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ForeignCpu {
-    /// What they used, in seconds. Readings are coarse, so a little below 0 is possible.
-    pub used_s: f64,
-    /// Time that the processors had: their number times the window's length, in seconds.
-    pub of_s: f64,
-    /// The share of that time, from 0 to 1, above which the trial is invalid.
-    pub limit: f64,
-    /// The busiest other process right after the window, and its share of one processor; searched only above the limit.
-    pub busiest: Option<(String, f64)>,
-}
-
-impl ForeignCpu {
-    /// The share of the processors' time, from 0 to 1.
-    pub fn share(&self) -> f64 {
-        (self.used_s / self.of_s).max(0.0)
-    }
-
-    /// Whether it is more than the trial allows.
-    pub fn is_too_much(&self) -> bool {
-        self.share() > self.limit
-    }
-
-    /// The same with the busiest other process. It is searched only where it is too much, because that takes a tenth of
-    /// a second.
-    pub fn with_busiest(self) -> Self {
-        let busiest = self.is_too_much().then(busiest).flatten();
-        Self { busiest, ..self }
-    }
+/// The same with the busiest other process. It is searched only where it is too much, because that takes a tenth of
+/// a second.
+pub fn with_busiest(foreign: ForeignCpu) -> ForeignCpu {
+    let busiest = foreign.is_too_much().then(busiest).flatten();
+    ForeignCpu { busiest, ..foreign }
 }
 
 /// What the processors that this process may use have done since the machine started, summed, in seconds.

@@ -5,11 +5,9 @@
 //! daemon; it needs the right to write to cgroupfs, which root has. Groups that a harness left behind which was killed
 //! are removed when the next one makes its own.
 
-mod box_size;
 mod limit_files;
 mod place;
 mod stale;
-mod usage;
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -21,8 +19,7 @@ use anyhow::{Context, Result};
 use limit_files::{Controller, Version};
 use place::{System, request};
 
-pub use box_size::{Cpus, MemoryMax, Size};
-pub use usage::{OutOfMemory, Usage};
+pub use bench_core::machine::{Cpus, MemoryMax, OutOfMemory, Size, Usage};
 
 /// How long a group may take to be removed after its last process has ended.
 const REMOVED_WITHIN: Duration = Duration::from_secs(2);

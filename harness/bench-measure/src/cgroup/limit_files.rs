@@ -5,9 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::box_size::{Cpus, MemoryMax, Size};
-use super::usage::Usage;
 use crate::kernel_files::{text, value};
+use bench_core::machine::{Cpus, MemoryMax, Size, Usage};
 
 /// The period of a quota, in microseconds: the kernel's own, and that of container engines.
 const PERIOD_US: u64 = 100_000;

@@ -1,44 +1,18 @@
 //! Reads one process's resources again and again, cheaply: its files in `/proc` are opened once and read from their
 //! start.
 
+use bench_core::machine::CpuTime;
+use bench_core::machine::ResourceSample;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
 use rustix::param::page_size;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
-use super::process_usage::{CpuTime, clock_s};
+use super::process_usage::clock_s;
 
 /// Longest file that is read, in bytes; a thread's status has about 1,500.
 const LONGEST: usize = 8_192;
-
-/// One moment of a server. Counts and times are since the window's start; what the machine lacks is left out.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResourceSample {
-    /// When it had been read, in milliseconds since the window's start.
-    pub t_ms: u64,
-    /// CPU time in the program itself, in microseconds.
-    pub user_us: Option<u64>,
-    /// CPU time in the kernel on its behalf, in microseconds.
-    pub system_us: Option<u64>,
-    /// Memory that it holds (resident), in bytes.
-    pub memory_bytes: Option<u64>,
-    /// Threads that it has.
-    pub threads: Option<u64>,
-    /// How often its threads gave a processor up to wait.
-    pub voluntary_switches: Option<u64>,
-    /// How often its threads were taken off a processor.
-    pub involuntary_switches: Option<u64>,
-    /// Time that its threads could have run but waited for a processor, summed over threads, in microseconds.
-    pub run_delay_us: Option<u64>,
-    /// Files and sockets that it has open, beyond those it had when it was ready.
-    pub open_files: Option<u64>,
-    /// Connections that wait to be accepted.
-    pub listen_waiting: Option<u64>,
-}
 
 /// A process under observation.
 pub(super) struct Reader {

@@ -1,9 +1,9 @@
 //! What each thread of a server did through a window, and how many files the process may open.
 
+use bench_core::machine::ThreadUse;
 use std::collections::BTreeMap;
 
 use procfs::process::{LimitValue, Task};
-use serde::{Deserialize, Serialize};
 
 use super::process_usage::process;
 
@@ -12,25 +12,6 @@ const LEAST_SHARE: f64 = 0.005;
 
 /// The most threads that are kept, the busiest first.
 const MOST_THREADS: usize = 32;
-
-/// One thread.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadUse {
-    /// As the system has it, cut at 15 characters.
-    pub name: String,
-    /// CPU time, in microseconds.
-    pub cpu_us: u64,
-    /// Time in which it could have run but waited for a processor, in microseconds; 0 where the machine does not count
-    /// it.
-    pub run_delay_us: u64,
-}
-
-impl ThreadUse {
-    /// Time in which it had work: it ran, or waited for a processor.
-    pub fn runnable_us(&self) -> u64 {
-        self.cpu_us + self.run_delay_us
-    }
-}
 
 /// Every thread of a process by its id, since each started; empty where the process is gone or the machine lacks
 /// schedstat.
