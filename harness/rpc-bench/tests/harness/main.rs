@@ -12,6 +12,7 @@ mod examples;
 mod failures;
 mod folders;
 mod hosts;
+mod left_running;
 mod mistakes;
 mod mixes;
 mod named_host;
