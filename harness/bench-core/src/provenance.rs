@@ -158,8 +158,10 @@ pub fn sources(command: &[String], root: &Path) -> Result<Option<Sources>> {
     for name in
         of_places(&["ls-files", "--cached", "--others", "--exclude-standard", "-z"])?.split_terminator('\0')
     {
+        let path = root.join(name);
         // One that was removed has none.
-        text += &format!("{name} {}\n", sha256_of_file(&root.join(name)).unwrap_or_default());
+        let hash = if path.exists() { sha256_of_file(&path)? } else { String::new() };
+        text += &format!("{name} {hash}\n");
     }
     let changed = !of_places(&["status", "--porcelain"])?.is_empty();
     Ok(Some(Sources { fingerprint: hex(&Sha256::digest(text)), changed }))

@@ -128,7 +128,7 @@ pub fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result
     }
     if sides.pairs.is_empty() {
         let why = format!(
-            "no server changed since {}, neither its sources nor its part of Cargo.lock",
+            "no server changed since {}, neither its sources nor Cargo.toml and Cargo.lock",
             sides.base()
         );
         return args.skip(&why, &commit, &sides.same);
